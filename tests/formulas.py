@@ -16,12 +16,7 @@ from gzkcore import reference
 # Idea -> the modules of gzkcore that have the mirrors of its formulas.
 MODULES = {
     "adaptive": ["features.adaptive"],
-    "block": [
-        "features.block",
-        "features.block_moments",
-        "features.block_report",
-        "features.normalize",
-    ],
+    "block": ["features.block", "features.block_moments", "features.block_report", "features.normalize"],
     "cca": ["learn.cca"],
     "centers": ["solve.centers", "learn.kernel_ridge"],
     "cholesky": ["_util.linalg"],
@@ -32,21 +27,11 @@ MODULES = {
     "gram": ["passes.gram", "passes.moments", "passes.clusters"],
     "hadamard": ["features.hadamard"],
     "harmonics": ["sphere.harmonics"],
-    "kernel_ridge": [
-        "learn.kernel_ridge",
-        "learn.kernel_ridge_cv",
-        "learn.kernel_ridge_classifier",
-    ],
+    "kernel_ridge": ["learn.kernel_ridge", "learn.kernel_ridge_cv", "learn.kernel_ridge_classifier"],
     "kernels": ["kernels", "kernels.products", "kernels.radial"],
     "kmeans": ["learn.kmeans"],
     "learned": ["kernels.learned", "learn.gradients"],
-    "losses": [
-        "solve.losses",
-        "solve.newton",
-        "learn.kernel_losses",
-        "learn.kernel_quantile",
-        "learn.kernel_logistic",
-    ],
+    "losses": ["solve.losses", "solve.newton", "learn.kernel_losses", "learn.kernel_quantile", "learn.kernel_logistic"],
     "maclaurin": ["features.maclaurin"],
     "metrics": ["metrics"],
     "nystrom": ["features.nystrom"],
@@ -63,7 +48,7 @@ MODULES = {
     "special": ["sphere.special"],
     "table": ["tabular.kernel_regressor", "tabular.kernel_classifier", "tabular.table_encoder"],
     "theory": ["theory"],
-}
+}  # fmt: skip
 
 # Formula -> the compiled functions that compute it, other than by rule.
 COMPILED = {
@@ -120,9 +105,7 @@ COMPILED = {
     "kmeans.objective": ["kmeans.nearest_centers"],
     "learned.average_gradient_outer_product": ["products.kernel_slopes"],
     "learned.learned_criterion": ["products.kernel_matrix", "cholesky.factor"],
-    "learned.learned_gradient": [
-        "products.kernel_matrix", "cholesky.invert", "learned.distance_sums",
-    ],
+    "learned.learned_gradient": ["products.kernel_matrix", "cholesky.invert", "learned.distance_sums"],
     "losses.loss_minimum": ["products.kernel_product"],
     "maclaurin.maclaurin_variance": ["variances.maclaurin_variance"],
     "nystrom.kernel_distances": ["nystrom.accept_distances"],
@@ -174,21 +157,15 @@ NOT_COMPILED = {
         "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
         "table.normal_scores", "table.widening",
     ],
-    "a chain of random draws, and draws stay out of kernels": [
-        "adaptive.draw_by_modes", "adaptive.draw_by_rows",
-    ],
-    "a view of the same numbers, or their bounds: nothing is computed": [
-        "block.block_sizes", "block.blocks",
-    ],
+    "a chain of random draws, and draws stay out of kernels": ["adaptive.draw_by_modes", "adaptive.draw_by_rows"],
+    "a view of the same numbers, or their bounds: nothing is computed": ["block.block_sizes", "block.blocks"],
     "steps of vectors by NumPy and BLAS around the operator's product, which is compiled": [
         "solve.conjugate_gradient", "solve.preconditioned_conjugate_gradient",
     ],
     "one number a row by NumPy, beside n for the kernel matrix": ["products.kernel_diagonal"],
     "the limit of smoothed_pinball, which is what is computed": ["losses.pinball"],
     "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
-    "a few hundred logarithms at most": [
-        "series.growth_constants", "series.truncate", "table.importances",
-    ],
+    "a few hundred logarithms at most": ["series.growth_constants", "series.truncate", "table.importances"],
 }  # fmt: skip
 
 # Formula -> what does the same under another name, often a class, and the test that compares them.

@@ -121,44 +121,18 @@ def radial(norms):
 
 
 FEATURES = {
-    "harmonic": (
-        lambda: small("GegenbauerFeatures", "gaussian", basis="harmonic", tol=1e-3),
-        False,
-    ),
-    "random": (
-        lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="random", tol=1e-3),
-        False,
-    ),
+    "harmonic": (lambda: small("GegenbauerFeatures", "gaussian", basis="harmonic", tol=1e-3), False),
+    "random": (lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="random", tol=1e-3), False),
     "hybrid": (lambda: small("GegenbauerFeatures", gzk.Gaussian(9.0), basis="hybrid"), True),
-    "adapted": (
-        lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="adapted", tol=1e-3),
-        False,
-    ),
+    "adapted": (lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="adapted", tol=1e-3), False),
     "matern": (lambda: small("GegenbauerFeatures", "matern"), True),
-    "columns": (
-        lambda: small("GegenbauerFeatures", gzk.Gaussian([0.1, 0.5, 2.0]), tol=1e-3),
-        False,
-    ),
+    "columns": (lambda: small("GegenbauerFeatures", gzk.Gaussian([0.1, 0.5, 2.0]), tol=1e-3), False),
     "zonal": (lambda: small("GegenbauerFeatures", gzk.Zonal(np.exp)), True),
     "tangent": (lambda: small("GegenbauerFeatures", "ntk"), False),
-    "generalized": (
-        lambda: small("GegenbauerFeatures", gzk.GeneralizedZonal(radial), basis="random"),
-        False,
-    ),
-    "published": (
-        lambda: gzk.PublishedGegenbauerFeatures(
-            gzk.Gaussian(0.5), 16, degree=5, order=2, random_state=0
-        ),
-        False,
-    ),
-    "product": (
-        lambda: gzk.ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 16, random_state=0),
-        False,
-    ),
-    "product-adapted": (
-        lambda: gzk.ProductFeatures("gaussian", 8, basis="adapted", random_state=0),
-        False,
-    ),
+    "generalized": (lambda: small("GegenbauerFeatures", gzk.GeneralizedZonal(radial), basis="random"), False),
+    "published": (lambda: gzk.PublishedGegenbauerFeatures(gzk.Gaussian(0.5), 16, degree=5, order=2, random_state=0), False),
+    "product": (lambda: gzk.ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 16, random_state=0), False),
+    "product-adapted": (lambda: gzk.ProductFeatures("gaussian", 8, basis="adapted", random_state=0), False),
     "fourier": (lambda: small("RandomFourierFeatures", "matern"), False),
     "modified": (lambda: small("ModifiedFourierFeatures", gzk.Gaussian(0.5)), False),
     "fastfood": (lambda: small("FastfoodFeatures", "gaussian"), False),
@@ -176,7 +150,7 @@ FEATURES = {
     "block-mix": (lambda: small("BlockFourierFeatures", "exponential", mix="hadamard"), False),
     "mean-normalizer": (gzk.MeanNormalizer, False),
     "kernel-features": (lambda: small("KernelFeatures", "gaussian"), False),
-}
+}  # fmt: skip
 
 
 def nine(kernel="gaussian"):
@@ -190,14 +164,8 @@ def fitted(model, y=None):
 LEARNERS = {
     "ridge": (fitted(gzk.RandomFeatureRidge(nine(), 0.1), targets), regression),
     "ridge-cg": (fitted(gzk.RandomFeatureRidge(nine(), 0.1, solver="cg"), targets), by_steps),
-    "ridge-two-targets": (
-        fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2),
-        regression,
-    ),
-    "ridge-frozen": (
-        lambda X: gzk.RandomFeatureRidge(FrozenEstimator(nine().fit(X)), 0.1).fit(X, targets(X)),
-        regression,
-    ),
+    "ridge-two-targets": (fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2), regression),
+    "ridge-frozen": (lambda X: gzk.RandomFeatureRidge(FrozenEstimator(nine().fit(X)), 0.1).fit(X, targets(X)), regression),
     "ridge-cv": (
         fitted(
             gzk.RandomFeatureRidgeCV(
@@ -209,18 +177,9 @@ LEARNERS = {
     ),
     "ridge-cv-generalized": (fitted(gzk.RandomFeatureRidgeCV(nine()), targets), regression),
     "classifier": (fitted(gzk.RandomFeatureRidgeClassifier(nine(), 0.1), labels), classification),
-    "classifier-cv": (
-        fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels),
-        classification,
-    ),
-    "kernel-ridge": (
-        fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets),
-        whole_kernel,
-    ),
-    "kernel-ridge-two-targets": (
-        fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2),
-        whole_kernel,
-    ),
+    "classifier-cv": (fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels), classification),
+    "kernel-ridge": (fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets), whole_kernel),
+    "kernel-ridge-two-targets": (fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2), whole_kernel),
     "kernel-ridge-centers": (
         fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, centers=9, random_state=0), targets),
         whole_kernel,
@@ -231,55 +190,25 @@ LEARNERS = {
         ),
         whole_kernel,
     ),
-    "kernel-ridge-classifier": (
-        fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels),
-        classification,
-    ),
-    "kernel-ridge-classifier-cv": (
-        fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels),
-        classification,
-    ),
-    "kernel-poisson": (
-        fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)),
-        prediction,
-    ),
+    "kernel-ridge-classifier": (fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels), classification),
+    "kernel-ridge-classifier-cv": (fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels), classification),
+    "kernel-poisson": (fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)), prediction),
     "kernel-huber": (fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
-    "kernel-quantile": (
-        fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets),
-        prediction,
-    ),
-    "kernel-quantiles": (
-        fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets),
-        prediction,
-    ),
+    "kernel-quantile": (fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets), prediction),
+    "kernel-quantiles": (fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets), prediction),
     "kernel-logistic": (fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
-    "kernel-regressor": (
-        fitted(gzk.KernelRegressor(cv=2, random_state=0), targets),
-        everything_chosen,
-    ),
-    "kernel-classifier": (
-        fitted(gzk.KernelClassifier(cv=2, random_state=0), labels),
-        classification,
-    ),
+    "kernel-regressor": (fitted(gzk.KernelRegressor(cv=2, random_state=0), targets), everything_chosen),
+    "kernel-classifier": (fitted(gzk.KernelClassifier(cv=2, random_state=0), labels), classification),
     "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
-    "cca": (
-        fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3),
-        correlations,
-    ),
+    "cca": (fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3), correlations),
     "kmeans": (fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),
-}
+}  # fmt: skip
 ACCUMULATORS = {
-    "cross": (
-        lambda X: CrossAccumulator(nine().fit(X)).update(X, targets(X)),
-        lambda m, _: {"sums": m.sums},
-    ),
+    "cross": (lambda X: CrossAccumulator(nine().fit(X)).update(X, targets(X)), lambda m, _: {"sums": m.sums}),
     "gram": (lambda X: gzk.GramAccumulator(nine().fit(X), 1).update(X, targets(X)), numbers_of),
     "moments": (lambda X: gzk.MomentsAccumulator(nine().fit(X)).update(X), numbers_of),
-    "cluster-sums": (
-        lambda X: gzk.ClusterAccumulator(nine().fit(X), nine().fit_transform(X)[:3]).update(X),
-        numbers_of,
-    ),
-}
+    "cluster-sums": (lambda X: gzk.ClusterAccumulator(nine().fit(X), nine().fit_transform(X)[:3]).update(X), numbers_of),
+}  # fmt: skip
 KERNELS = {
     "ArcCosine": lambda: gzk.ArcCosine(1), "DotProduct": lambda: gzk.DotProduct([1.0, 0.5, 0.25]),
     "Exponential": lambda: gzk.Exponential(0.5), "ExponentialDot": lambda: gzk.ExponentialDot(0.5),

@@ -88,42 +88,24 @@ MAPS = {
     "zonal-coefficients": Map(ours(Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
     "product": Map(ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
     "product-columns": Map(ProductFeatures("gaussian", 90), gaussian(N, 5)),
-    "product-adapted": Map(
-        ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted"),
-        gaussian(N, 3),
-        blas=True,
-    ),
+    "product-adapted": Map(ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted"), gaussian(N, 3), blas=True),
     "block": Map(BlockFourierFeatures("gaussian", 333), gaussian(N, 150)),
-    "block-permutation": Map(
-        BlockFourierFeatures("matern", 64, arrangement="permutation"), gaussian(N, 17) / 4
-    ),
+    "block-permutation": Map(BlockFourierFeatures("matern", 64, arrangement="permutation"), gaussian(N, 17) / 4),
     "block-laplacian": Map(BlockFourierFeatures(Laplacian(0.1), 30), gaussian(N, 9)),
     "block-mix": Map(BlockFourierFeatures("gaussian", 65, mix="hadamard"), gaussian(N, 100)),
     "published": Map(PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3), gaussian(N, 3)),
-    "published-zonal": Map(
-        PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)
-    ),
+    "published-zonal": Map(PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)),
     "fourier": Map(RandomFourierFeatures("matern", 130), gaussian(N, 9)),
-    "fourier-qmc": Map(
-        RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)
-    ),
-    "fourier-wide": Map(
-        RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal"),
-        gaussian(N, 64),
-        blas=True,
-    ),
+    "fourier-qmc": Map(RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)),
+    "fourier-wide": Map(RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal"), gaussian(N, 64), blas=True),
     "fastfood": Map(FastfoodFeatures("matern", 130), gaussian(N, 9)),
     "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111), gaussian(N, 64)),
     "maclaurin": Map(MaclaurinFeatures(GAMMA, 130), ball(N, 5)),
     "maclaurin-wide": Map(MaclaurinFeatures(Polynomial(3), 1111), sphere(N, 64), blas=True),
     "nystrom": Map(NystromFeatures("matern", 20), gaussian(N, 3), blas=True),
-    "nystrom-sphere": Map(
-        NystromFeatures(Zonal(np.exp), 9, landmarks="rls"), sphere(N, 3), blas=True
-    ),
+    "nystrom-sphere": Map(NystromFeatures(Zonal(np.exp), 9, landmarks="rls"), sphere(N, 3), blas=True),
     "adaptive-sketch": Map(AdaptiveSketchFeatures(GAMMA, 90), ball(N, 5, 2.0), blas=True),
-    "adaptive-sketch-polynomial": Map(
-        AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60), sphere(N, 17), blas=True
-    ),
+    "adaptive-sketch-polynomial": Map(AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60), sphere(N, 17), blas=True),
     "count-sketch": Map(CountSketch(30), gaussian(N, 64)),
     "osnap": Map(CountSketch(31, n_nonzeros=4), gaussian(N, 64)),
     "hadamard-projection": Map(HadamardProjection(30), gaussian(N, 300)),
@@ -134,7 +116,7 @@ MAPS = {
     "poly-sketch": Map(PolySketchFeatures(Polynomial(3, gamma=0.1), 101), gaussian(N, 9)),
     "poly-sketch-gaussian": Map(PolySketchFeatures(Gaussian(0.5), 90, n_nonzeros=2), sphere(N, 9)),
     "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33), gaussian(N, 2)),
-}
+}  # fmt: skip
 every_map = pytest.mark.parametrize("name", MAPS)
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

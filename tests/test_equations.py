@@ -177,11 +177,8 @@ WRONG = {
             "is about the other paper",
         ),
     ],
-    check_errata: [
-        (right_row(errata=["G99"]), "no entry G99"),
-        (right_row(errata=["B1"]), "no entry B1"),
-    ],
-}
+    check_errata: [(right_row(errata=["G99"]), "no entry G99"), (right_row(errata=["B1"]), "no entry B1")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("checker", WRONG)

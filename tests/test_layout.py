@@ -63,14 +63,8 @@ TOO_LONG = {
 }
 
 LIGHT = {
-    "dask",
-    "gzkcore._compiled",
-    "matplotlib",
-    "numpy",
-    "scipy",
-    "sklearn",
-    "typer",
-}  # what `import gzkcore` must leave alone
+    "dask", "gzkcore._compiled", "matplotlib", "numpy", "scipy", "sklearn", "typer",
+}  # what `import gzkcore` must leave alone  # fmt: skip
 
 
 # ---- the layers

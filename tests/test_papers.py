@@ -162,16 +162,8 @@ def test_tiny_run(name, tmp_path):
     assert result.cells
     assert all(np.isfinite(cell.values).all() for cell in result.cells)
     concluded = [
-        "agrees",
-        "better",
-        "worse",
-        "higher",
-        "lower",
-        "below",
-        "above",
-        "printed",
-        "holds",
-    ]
+        "agrees", "better", "worse", "higher", "lower", "below", "above", "printed", "holds",
+    ]  # fmt: skip
     concluded += ["lighter", "light", "on par", "normal"]
     for cell in result.cells:
         assert cell.printed is None or cell.verdict == "quick"

@@ -452,22 +452,15 @@ def energy_length(degree, a, b, dim, value):
     i = ceil(a * b) + 1
     n = degree + 2 * i
     parts = [
-        (a * a + b * b) / 2,
-        log(alpha(degree, dim)),
-        lgamma(dim / 2),
-        n * abs(log(a * b / 2)) + n,
-        lgamma(i + 1),
-        lgamma(i + degree + dim / 2),
-    ]
+        (a * a + b * b) / 2, log(alpha(degree, dim)), lgamma(dim / 2), n * abs(log(a * b / 2)) + n,
+        lgamma(i + 1), lgamma(i + degree + dim / 2),
+    ]  # fmt: skip
     return max(sum(map(abs, parts)) * value, 1e-150) ** 2  # a smaller square underflows
 
 
 VALUES = {
     "special.alpha": (st.tuples(st.integers(0, 60), st.integers(1, 40)), lambda *_: 1),
-    "special.gegenbauer": (
-        st.tuples(degrees, DIMS, cosines()),
-        lambda degree, *_: (degree + 1) ** 2,
-    ),
+    "special.gegenbauer": (st.tuples(degrees, DIMS, cosines()), lambda degree, *_: (degree + 1) ** 2),
     "special.gegenbauer_coefficients": (
         st.tuples(degrees, DIMS),
         lambda degree, dim, c: (degree + 1) * np.square(np.array(c, dtype=float)),
@@ -516,19 +509,10 @@ VALUES = {
         st.tuples(st.just(KERNEL), DIMS, radii, st.sampled_from([1e-2, 1e-5, 1e-9])),
         lambda kernel, dim, radius, tol, value: [0, 0, value[2] ** 2],
     ),
-    "series.angular_energy": (
-        st.tuples(degrees, st.floats(0, 8), st.floats(0, 8), DIMS),
-        energy_length,
-    ),
+    "series.angular_energy": (st.tuples(degrees, st.floats(0, 8), st.floats(0, 8), DIMS), energy_length),
     "series.growth_constants": (st.tuples(st.just(KERNEL), st.integers(16, 60)), lambda *_: 1),
-    "metrics.spectral_error": (
-        approximations(ridges),
-        lambda K, Z, lam, value: ((1 + value) ** 2 * len(K) / lam) ** 2,
-    ),
-    "metrics.whitened_error": (
-        approximations(ridges),
-        lambda K, Z, lam, value: ((1 + value) * len(K) / lam) ** 2,
-    ),
+    "metrics.spectral_error": (approximations(ridges), lambda K, Z, lam, value: ((1 + value) ** 2 * len(K) / lam) ** 2),
+    "metrics.whitened_error": (approximations(ridges), lambda K, Z, lam, value: ((1 + value) * len(K) / lam) ** 2),
     "metrics.relative_frobenius_error": (approximations(), lambda K, *_: len(K) ** 2),
     "metrics.mean_kernel_error": (approximations(), lambda K, *_: len(K) ** 2),
     "metrics.mean_distance_error": (approximations(), lambda K, *_: len(K) ** 3),
@@ -540,14 +524,8 @@ VALUES = {
         approximations().map(lambda pair: (pair[0], np.arange(len(pair[0])) % 3)),
         lambda K, *_: len(K) ** 3,
     ),
-    "theory.statistical_dimension": (
-        signals().map(lambda args: args[:2]),
-        lambda K, *_: len(K) ** 2,
-    ),
-    "theory.ridge_leverage": (
-        leverages(),
-        lambda rows, K, lam, w, value: (len(K) * value / lam) ** 2,
-    ),
+    "theory.statistical_dimension": (signals().map(lambda args: args[:2]), lambda K, *_: len(K) ** 2),
+    "theory.ridge_leverage": (leverages(), lambda rows, K, lam, w, value: (len(K) * value / lam) ** 2),
     "theory.leverage_bound": (
         st.tuples(
             st.integers(0, 9).map(lambda seed: np.random.default_rng(seed).random((5, 4, 3))),
@@ -563,10 +541,7 @@ VALUES = {
         lambda *_: 1,
     ),
     "theory.required_directions": (st.tuples(shares, shares, sizes, sizes), lambda *_: 1),
-    "theory.projection_directions": (
-        st.tuples(shares, shares, sizes, sizes, st.integers(1, 40)),
-        lambda *_: 1,
-    ),
+    "theory.projection_directions": (st.tuples(shares, shares, sizes, sizes, st.integers(1, 40)), lambda *_: 1),
     "theory.dot_product_directions": (
         st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes, sizes, sizes),
         lambda *_: 1,
@@ -576,10 +551,7 @@ VALUES = {
         lambda *_: 1,
     ),
     "theory.ridge_risk": (signals(shares), lambda K, lam, *_: (len(K) / lam) ** 2),
-    "theory.risk_bound": (
-        signals(shares, shares, st.integers(0, 9)),
-        lambda K, lam, *_: (len(K) / lam) ** 2,
-    ),
+    "theory.risk_bound": (signals(shares, shares, st.integers(0, 9)), lambda K, lam, *_: (len(K) / lam) ** 2),
     "theory.clustering_bound": (st.tuples(sizes, shares, shares), lambda *_: 1),
     "theory.condition_bound": (st.tuples(shares, ridges, ridges), lambda *_: 1),
     "theory.iterations_bound": (st.tuples(st.floats(1, 1e12), shares), lambda *_: 1),
@@ -587,10 +559,7 @@ VALUES = {
         st.tuples(st.integers(6, 10**6), ridges, DIMS, radii, sizes, counts),
         lambda *args: np.square(list(args[-1].values())),
     ),
-    "theory.johnson_lindenstrauss": (
-        st.tuples(st.integers(2, 10**6), shares, st.floats(0, 3)),
-        lambda *_: 1,
-    ),
+    "theory.johnson_lindenstrauss": (st.tuples(st.integers(2, 10**6), shares, st.floats(0, 3)), lambda *_: 1),
     "fastfood.fastfood_frequencies": (
         blocks(),
         lambda signs, permutation, normals, lengths, _: len(signs) * np.square(lengths)[:, None],
@@ -687,10 +656,7 @@ VALUES = {
         ),
         lambda x, y, p, m, value: (3 * np.square(x).sum() * np.square(y).sum()) ** (2 * p),
     ),
-    "polysketch.tensor_srht": (
-        pairs_of_vectors(),
-        lambda u, v, *_: (np.abs(u).sum() * np.abs(v).sum()) ** 2,
-    ),
+    "polysketch.tensor_srht": (pairs_of_vectors(), lambda u, v, *_: (np.abs(u).sum() * np.abs(v).sum()) ** 2),
     "polysketch.poly_sketch": (
         trees(),
         lambda X, degree, hashes, *_: (
@@ -727,10 +693,7 @@ VALUES = {
         assigned(waves=True),
         lambda X, buckets, weights, *_: len(X[0]) * (1 + np.square(X).max()) if len(X) else 0,
     ),
-    "block.energy_variance": (
-        st.tuples(deltas, counts, arrangements),
-        lambda delta, *_: (1 + np.square(delta).sum()) ** 4,
-    ),
+    "block.energy_variance": (st.tuples(deltas, counts, arrangements), lambda delta, *_: (1 + np.square(delta).sum()) ** 4),
     "block.projection_variance": (
         st.tuples(deltas, counts, st.sampled_from(["rademacher", "gaussian"]), arrangements),
         lambda delta, *_: (1 + np.square(delta).sum()) ** 4,
@@ -748,10 +711,7 @@ VALUES = {
         st.tuples(st.floats(0, 9), st.floats(0, 9), counts),
         lambda mean, std, count, value: np.square(value),
     ),
-    "product.product_kernel": (
-        st.tuples(st.lists(st.floats(-2, 2), max_size=5)),
-        lambda values, value: value**2,
-    ),
+    "product.product_kernel": (st.tuples(st.lists(st.floats(-2, 2), max_size=5)), lambda values, value: value**2),
     "product.product_columns": (
         st.tuples(
             st.lists(st.lists(st.floats(1e-3, 10), min_size=1, max_size=5), min_size=1, max_size=4),
@@ -759,10 +719,7 @@ VALUES = {
         ),
         lambda *_: 1,
     ),
-    "product.product_features": (
-        parts_and_columns(),
-        lambda parts, columns, value: np.square(np.array(value, dtype=float)),
-    ),
+    "product.product_features": (parts_and_columns(), lambda parts, columns, value: np.square(np.array(value, dtype=float))),
     "gegenbauer.gegenbauer_features": (
         angles_and_weights(),
         lambda X, W, radial, _: np.square(
@@ -775,7 +732,7 @@ VALUES = {
             np.abs(radial) @ [size_in_halves(ell, X.shape[1]) for ell in range(radial.shape[1])]
         )[:, None],
     ),
-}
+}  # fmt: skip
 
 
 def both(where):

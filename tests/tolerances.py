@@ -34,14 +34,10 @@ TWINS = {
     "cholesky.solve_factored": FACTOR,
     "cholesky.solve_triangle": FACTOR,
     "special.alpha": EXACT,
-    "special.gegenbauer": Tolerance(
-        8, "the recurrence loses up to l eps at t = +-1 in low dimension: length is (l+1)^2"
-    ),
+    "special.gegenbauer": Tolerance(8, "the recurrence loses up to l eps at t = +-1 in low dimension: length is (l+1)^2"),
     "special.gegenbauer_coefficients": Tolerance(4, "relative; one product for each step"),
     "special.mu": Tolerance(512, "relative; four log Gammas of size 100, exponentiated"),
-    "special.rodrigues": Tolerance(
-        64, "Leibniz' terms alternate: digits are lost as 10^(l/4), so length is 10^(l/2)"
-    ),
+    "special.rodrigues": Tolerance(64, "Leibniz' terms alternate: digits are lost as 10^(l/4), so length is 10^(l/2)"),
     "special.sphere_area": Tolerance(16, "relative; log Gamma exponentiated"),
     "series.angular_energy": Tolerance(
         5,
@@ -58,9 +54,7 @@ TWINS = {
     "metrics.clustering_cost": Tolerance(64, "sums of n^2 numbers of size 1, in another order"),
     "metrics.mean_distance_error": Tolerance(64, "distances by products, of rows of size n"),
     "metrics.mean_kernel_error": Tolerance(64, "dot products of rows of size 1"),
-    "metrics.projection_cost_error": Tolerance(
-        256, "a root by Newton and by halving; its slope is a cost of at least 1/4"
-    ),
+    "metrics.projection_cost_error": Tolerance(256, "a root by Newton and by halving; its slope is a cost of at least 1/4"),
     "metrics.relative_frobenius_error": Tolerance(64, "dot products of rows of size 1"),
     "metrics.spectral_error": Tolerance(
         64, "relative eigenvalues mu to |K|/lam, and 1/mu: length is ((1 + value)^2 n/lam)^2"
@@ -89,16 +83,12 @@ TWINS = {
     "fourier.fourier_features": Tolerance(
         8, "an angle's rounding, of itself and of the sum that makes it: length is its square"
     ),
-    "fourier.fourier_variance": Tolerance(
-        4, "three numbers of size 1, fused where the processor does"
-    ),
+    "fourier.fourier_variance": Tolerance(4, "three numbers of size 1, fused where the processor does"),
     "fourier.modified_weight": Tolerance(16, "relative; logarithms instead of products"),
     "hadamard.hadamard_transform": Tolerance(
         8, "up to 6 additions, in another order: length is the square of the sum of |x|"
     ),
-    "projection.hadamard_projection": Tolerance(
-        8, "as hadamard.hadamard_transform, up to 16 additions"
-    ),
+    "projection.hadamard_projection": Tolerance(8, "as hadamard.hadamard_transform, up to 16 additions"),
     "projection.fast_jl_projection": Tolerance(
         16, "two sums of up to 16: length is the square of the product of their sums"
     ),
@@ -109,9 +99,7 @@ TWINS = {
         64, "the same, times the inverse of the density: length is also over its square"
     ),
     "sketch.count_sketch": Tolerance(8, "sums of up to 16 numbers: length is the square of their sum"),
-    "sketch.tensor_sketch": Tolerance(
-        16, "transforms and their products: length is the sum of |x| to the power 2p"
-    ),
+    "sketch.tensor_sketch": Tolerance(16, "transforms and their products: length is the sum of |x| to the power 2p"),
     "sketch.tensor_sketch_variance": Tolerance(64, "powers of sums of rows: length is its square"),
     "polysketch.tensor_srht": Tolerance(16, "two sums of up to 16: length is their product squared"),
     "polysketch.poly_sketch": Tolerance(
@@ -134,17 +122,13 @@ TWINS = {
         1024, "Horner's rule is allowed to lose 1e4 eps of the size of a feature; piecewise "
         "interpolation of the radial functions 2e-13"
     ),
-    "block.block_projection": Tolerance(
-        32, "fused sums of D products with normal weights, up to 5: length is D max(x)^2"
-    ),
+    "block.block_projection": Tolerance(32, "fused sums of D products with normal weights, up to 5: length is D max(x)^2"),
     "block.block_fourier_features": Tolerance(
         128, "the angle as block.block_projection, with weights rounded to float32, in half turns"
     ),
     "block.energy_variance": Tolerance(16, "differences of squares of the sum x^2 of D terms"),
     "block.projection_variance": Tolerance(16, "differences of squares of the sum of D terms"),
-    "block.kernel_moments": Tolerance(
-        256, "truncated moments of orders 0 to 3, from a difference of normal integrals"
-    ),
+    "block.kernel_moments": Tolerance(256, "truncated moments of orders 0 to 3, from a difference of normal integrals"),
     "block.projection_moments": Tolerance(4, "relative; two squares, fused where it is done"),
     "adaptive.monomial_features": Tolerance(
         8, "a rounding for each of up to 6 factors: length is their largest product squared"
@@ -159,9 +143,7 @@ TWINS = {
         16, "products of up to 4 sums, each off by eps of its sum of |x|: length is their product's "
         "square"
     ),
-    "maclaurin.maclaurin_variance": Tolerance(
-        256, "differences of sums of (a number up to 27)^3 / 0.1: length is 27^2"
-    ),
+    "maclaurin.maclaurin_variance": Tolerance(256, "differences of sums of (a number up to 27)^3 / 0.1: length is 27^2"),
     "product.product_kernel": EXACT,
     "product.product_columns": EXACT,
     "product.product_features": Tolerance(8, "relative; a rounding for each of up to 6 factors"),
@@ -175,46 +157,28 @@ TWINS = {
         64, "as series.gegenbauer_series; the reference's plain rule loses digits at a close to b: "
         "length is alpha"
     ),
-    "directions": Tolerance(
-        16, "Gram and Schmidt lose the condition of a square of normals, about d: length is d^3"
-    ),
+    "directions": Tolerance(16, "Gram and Schmidt lose the condition of a square of normals, about d: length is d^3"),
 }  # fmt: skip
 
 # Closed forms and identities, in double.
 IDENTITY = {
     "orthonormality": Tolerance(64, "sums over some hundred quadrature nodes of |Y|^2 <= alpha"),
-    "addition": Tolerance(
-        64, "alpha harmonics of size alpha^(1/2), l steps each: length is (alpha (l+1))^2"
-    ),
-    "exact basis": Tolerance(
-        2**14, "tol='auto' stops at 1e-12 of the kernel, which is 4500 eps; rounding adds to it"
-    ),
-    "exact kernel": Tolerance(
-        16, "distances by products of centred rows: length is the largest |x|^4"
-    ),
-    "inverse root": Tolerance(
-        2**16, "eigenvectors over the roots of eigenvalues down to 1e-3 of the largest, squared"
-    ),
-    "preconditioners": Tolerance(
-        2**18, "relative to the largest entry; rounding times a condition number of at most 1e5"
-    ),
+    "addition": Tolerance(64, "alpha harmonics of size alpha^(1/2), l steps each: length is (alpha (l+1))^2"),
+    "exact basis": Tolerance(2**14, "tol='auto' stops at 1e-12 of the kernel, which is 4500 eps; rounding adds to it"),
+    "exact kernel": Tolerance(16, "distances by products of centred rows: length is the largest |x|^4"),
+    "inverse root": Tolerance(2**16, "eigenvectors over the roots of eigenvalues down to 1e-3 of the largest, squared"),
+    "preconditioners": Tolerance(2**18, "relative to the largest entry; rounding times a condition number of at most 1e5"),
     "closed form": Tolerance(64, "coefficients of size 1 from quadrature or logarithms"),
     "unit": Tolerance(4, "a norm and a division"),
     "same kernel": Tolerance(4096, "one kernel in two bases; each may be off by its Horner loss"),
     "rescaled": Tolerance(64, "one product more or less for each entry"),
-}
+}  # fmt: skip
 
 # Products of kernel matrices with vectors, in tiles; relative to the largest sum of |k| |v|.
 PRODUCTS = {
-    "product": Tolerance(
-        16, "rounding of distances or dot products of rows: length is the largest |x|^4"
-    ),
-    "angle": Tolerance(
-        256, "tables to 1e-7 or 2e-14; kernels of 6 layers; an entry of opposite rows, see below"
-    ),
-    "opposite": Tolerance(
-        2, "absolute; a root of 4 - |x - y|^2, which is off by eps: length is 1 / eps"
-    ),
+    "product": Tolerance(16, "rounding of distances or dot products of rows: length is the largest |x|^4"),
+    "angle": Tolerance(256, "tables to 1e-7 or 2e-14; kernels of 6 layers; an entry of opposite rows, see below"),
+    "opposite": Tolerance(2, "absolute; a root of 4 - |x - y|^2, which is off by eps: length is 1 / eps"),
     "entry": Tolerance(8, "absolute; 2 units of 2^t, and distances of size 10 in a tile"),
 }  # fmt: skip
 
@@ -227,19 +191,11 @@ LEARNED = {
 
 # Regressions on some hundred rows and up to a hundred features, by two ways; all relative.
 RIDGE = {
-    "summed": Tolerance(
-        2**15, "the same products added in another order, and a solution with them"
-    ),
-    "predicted": Tolerance(
-        2**19, "coefficients with errors of eps times a condition of 1e4, summed"
-    ),
+    "summed": Tolerance(2**15, "the same products added in another order, and a solution with them"),
+    "predicted": Tolerance(2**19, "coefficients with errors of eps times a condition of 1e4, summed"),
     "solved": Tolerance(2**22, "eps times the condition of G + alpha I, up to 1e6"),
-    "solved twice": Tolerance(
-        2**28, "normal equations against a decomposition of Z: its condition squared"
-    ),
-    "cancelled": Tolerance(
-        2**32, "targets far from 0, or a small difference of variances: six digits go"
-    ),
+    "solved twice": Tolerance(2**28, "normal equations against a decomposition of Z: its condition squared"),
+    "cancelled": Tolerance(2**32, "targets far from 0, or a small difference of variances: six digits go"),
     "everywhere": Tolerance(
         2**25, "1e-8 is what is promised for the same rows read in another way: eps times the "
         "condition"
@@ -252,25 +208,18 @@ RIDGE = {
 # Learners on some hundred rows and some ten features, by two ways; relative to the largest value.
 LEARNERS = {
     "summed": Tolerance(2**12, "the same sums in another order: some thousand terms"),
-    "solved": Tolerance(
-        2**20,
-        "axes turn by errors of eps over the gaps of eigenvalues, down to 1e-3 of the largest",
-    ),
+    "solved": Tolerance(2**20, "axes turn by errors of eps over the gaps of eigenvalues, down to 1e-3 of the largest"),
     "offset": Tolerance(2**25, "features 1e5 from 0 are rounded to 1e5 eps, and then solved for"),
     "single, split": Tolerance(2**6, "float32 tiles of the same rows, cut elsewhere: below 1e-5"),
     "single": Tolerance(2**10, "float32 features with their own eps, then the gaps"),
-}
+}  # fmt: skip
 
 # Linear systems; all relative.
 SOLVE = {
-    "residual": Tolerance(
-        64, "two sums of n products of |A| and |x|: times the norm of |A| |x|, over that of b"
-    ),
+    "residual": Tolerance(64, "two sums of n products of |A| and |x|: times the norm of |A| |x|, over that of b"),
     "solved": Tolerance(64, "two ways to the same iterate: length is the condition squared"),
-    "quadrature": Tolerance(
-        2**12, "two ways to Lanczos' matrix, whose rounding errors grow with the steps; of n"
-    ),
-}
+    "quadrature": Tolerance(2**12, "two ways to Lanczos' matrix, whose rounding errors grow with the steps; of n"),
+}  # fmt: skip
 
 # Regressions with the whole kernel, relative to the largest value.
 WHOLE = {

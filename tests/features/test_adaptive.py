@@ -32,12 +32,9 @@ from gzkcore.metrics import spectral_error
 
 formulas = reference.adaptive
 KERNELS = [
-    Gaussian(0.4),
-    Polynomial(3, gamma=0.5),
-    Polynomial(2, coef0=0.0),
-    ExponentialDot(0.5),
+    Gaussian(0.4), Polynomial(3, gamma=0.5), Polynomial(2, coef0=0.0), ExponentialDot(0.5),
     DotProduct([0.0, 1.0, 0.0, 3.0]),
-]
+]  # fmt: skip
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 

@@ -194,12 +194,9 @@ def test_frames_asked_for_are_made_of_the_result_alone():
 def test_malformed_sparse_rows_are_refused():
     X = sp.random_array((50, 40), density=0.2, random_state=np.random.default_rng(0), format="csr")
     maps = [
-        BlockFourierFeatures(n_components=4),
-        BlockProjection(4),
-        FastfoodFeatures(n_components=4),
-        GegenbauerFeatures(n_components=4),
-        RandomFourierFeatures(n_components=4),
-    ]
+        BlockFourierFeatures(n_components=4), BlockProjection(4), FastfoodFeatures(n_components=4),
+        GegenbauerFeatures(n_components=4), RandomFourierFeatures(n_components=4),
+    ]  # fmt: skip
     fitted = [features.fit(X) for features in maps]
     far, long = X.copy(), X.copy()
     far.indices[3] = 200_000_000

@@ -372,14 +372,8 @@ def matrix_of(projection):
 
 
 SHAPES = [
-    (1, 1, 1),
-    (3, 5, 2),
-    (33, 17, 17),
-    (50, 1000, 101),
-    (50, 37, 90),
-    (17, 16, 3),
-    (5, 700, 64),
-]
+    (1, 1, 1), (3, 5, 2), (33, 17, 17), (50, 1000, 101), (50, 37, 90), (17, 16, 3), (5, 700, 64),
+]  # fmt: skip
 PROJECTIONS = [
     {"arrangement": arrangement, "values": values, "mix": mix}
     for arrangement in ("stratified", "permutation")

@@ -831,13 +831,9 @@ def test_sparse_rows_that_point_outside_are_refused(model, form):
 
 RIDGE = Matern(nu=1.5)
 WITH_TARGETS = [
-    KernelRegressor(random_state=0),
-    KernelRidge(RIDGE, 0.1),
-    RandomFeatureRidge(RBF9, 0.1),
-    RandomFeatureRidgeCV(RBF9),
-    KernelPoissonRegressor(RIDGE),
-    KernelQuantileRegressor(RIDGE),
-]
+    KernelRegressor(random_state=0), KernelRidge(RIDGE, 0.1), RandomFeatureRidge(RBF9, 0.1),
+    RandomFeatureRidgeCV(RBF9), KernelPoissonRegressor(RIDGE), KernelQuantileRegressor(RIDGE),
+]  # fmt: skip
 WITH_LABELS = [
     KernelClassifier(random_state=0),
     KernelRidgeClassifier(RIDGE, 0.1),

@@ -103,12 +103,9 @@ def test_degree_two_in_three_dimensions():
     (row,) = harmonics.spherical_harmonics([[x, y, z]], 2)
     linear = [sqrt(3) * z, sqrt(3) * x, sqrt(3) * y]
     quadratic = [
-        sqrt(5) / 2 * (2 * z * z - x * x - y * y),
-        sqrt(15) * z * x,
-        sqrt(15) * z * y,
-        sqrt(15) / 2 * (x * x - y * y),
-        sqrt(15) * x * y,
-    ]
+        sqrt(5) / 2 * (2 * z * z - x * x - y * y), sqrt(15) * z * x, sqrt(15) * z * y,
+        sqrt(15) / 2 * (x * x - y * y), sqrt(15) * x * y,
+    ]  # fmt: skip
     assert row == pytest.approx([1.0, *linear, *quadratic], rel=1e-13)
 
 
