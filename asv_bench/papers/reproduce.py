@@ -12,7 +12,7 @@ from typing import Any
 
 from gzkcore._util.validation import check_integer
 from gzkcore._util.wording import aligned, counted
-from gzkcore.evaluate.compare import Report
+from gzkcore.evaluate.compare import Progress
 from gzkcore.evaluate.results import Found, Store
 
 from . import block, gegenbauer
@@ -147,7 +147,7 @@ def run(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = False,
     output: str | os.PathLike[str] | None = None,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> Result:
     """Run an experiment of one of the papers, or continue it.
 
@@ -216,7 +216,7 @@ def run(
     )
 
 
-def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) -> None:
+def _work(experiment: Experiment, setup: Setup, store: Store, report: Progress) -> None:
     """Run the missing jobs, and save the numbers of each."""
     jobs = list(experiment.jobs(setup))
     missing = [job for job in jobs if job.key not in store.found]

@@ -33,7 +33,7 @@ from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING
 from .maps import draw_elevation, length_km, surface_of
-from .output import Report
+from .output import Progress
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
@@ -91,7 +91,7 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.column_stack([data.latitude, data.longitude]), data.elevation
 
 
-def compare(n_components: int, seeds: int, report: Report) -> dict[str, Any]:
+def compare(n_components: int, seeds: int, report: Progress) -> dict[str, Any]:
     """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
     rows: list[dict[str, Any]] = []

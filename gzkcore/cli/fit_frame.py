@@ -11,12 +11,12 @@ import numpy as np
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
+from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import LearnerOptions
 from .frame_rows import FrameRows
-from .held_out import FOLDS
 from .maps import window_of
-from .output import Report, if_interrupted
+from .output import Progress, if_interrupted
 from .recipes import place_names, places_among
 from .verdict import Tested, Verdict, judge_model
 
@@ -32,7 +32,7 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Report) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Progress) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -89,7 +89,7 @@ def _learned(rows: FrameRows, used: Integers | slice, options: LearnerOptions) -
     return model.fit(rows.train.take(used), rows.y[used], groups=groups)
 
 
-def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Report) -> Tested:
+def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Progress) -> Tested:
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):

@@ -15,20 +15,20 @@ from gzkcore.rows.frames import (
     NUMBER,
     TEXT,
     Frame,
-    Values,
     are_booleans,
     as_booleans,
     kind_of,
     read_frame,
     typed,
 )
+from gzkcore.rows.values import Values
+from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import TestBy
 from .cells import from_west, widest_gap
 from .held_out import (
     FEW_ROWS,
     FEWEST_ROWS,
-    FOLDS,
     SHARE,
     check_known,
     check_rows,
@@ -42,7 +42,7 @@ from .held_out import (
     last_of,
 )
 from .hints import Numbering, about_row_numbers, day_told, doubtful_texts
-from .output import Report, Say
+from .output import Progress, Say
 from .recipes import Recipe
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
@@ -118,7 +118,7 @@ def read_rows(
     test_fraction: float | None,
     drop_missing: bool,
     seed: int,
-    report: Report,
+    report: Progress,
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed

@@ -15,7 +15,7 @@ from gzkcore._util.typing import Doubles
 
 from .arguments import check_free
 from .cells import GLOBE, Cells, Window
-from .output import Report, rounded
+from .output import Progress, rounded
 from .recipes import PLACE
 
 OUTPUTS = (".nc", ".csv")
@@ -89,7 +89,7 @@ def predict_grid(
     cells: Cells,
     rows_at: Callable[[Doubles], Any],
     compute: Callable[[Any], list[Any]],
-    report: Report,
+    report: Progress,
 ) -> list[Any]:
     """Return the columns that are computed of all cells, row by row."""
     places, parts = cells.places, []

@@ -18,13 +18,13 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.rows.files import Table
+from gzkcore.tabular.table_rows import FOLDS
 
 RowNumbers = NDArray[np.int64]
 
 FEWEST_ROWS = 20
 SHARE = 0.1  # that is held out, unless asked otherwise
 FEW_ROWS = 300  # with fewer than these each fifth is held out in turn: a tenth is fewer than 30
-FOLDS = 5
 
 
 def held_out(rows: RowNumbers, share: float, seed: int) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.categories import example_of, spread, what_texts_seem
-from gzkcore.rows.frames import Values
+from gzkcore.rows.values import Values
 
 from .arguments import listed
 from .held_out import hashed

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Report: TypeAlias = Callable[..., None]  # the name of the work, the share that is done, how it goes
+Progress: TypeAlias = Callable[..., None]  # the work, the share that is done, how it goes
 Say: TypeAlias = Callable[[str], None]
 
 MOST_NAMED = 20  # columns, in a message

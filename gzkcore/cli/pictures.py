@@ -9,7 +9,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, fitted_to, told_apart
 from gzkcore.evaluate.draw import plain_numbers, plain_ticks, save_picture
 from gzkcore.evaluate.style import FAINT, INK, as_written, styled, titled
-from gzkcore.rows.frames import Values
+from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
 from .maps import draw_map, length_km, surface_of

@@ -19,7 +19,7 @@ from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
 from .held_out import RowNumbers, check_rows, check_targets_differ, hashed
 from .hints import Numbering, about_row_numbers
-from .output import MOST_NAMED, Report, options_named
+from .output import MOST_NAMED, Progress, options_named
 from .recipes import check_places
 
 # Random rows in which plan and compare try features, and the values in them.
@@ -127,7 +127,7 @@ def drawn_rows(
     table: Table,
     asked: NumberColumns,
     seed: int,
-    report: Report,
+    report: Progress,
     notes: list[str],
     *,
     classify: bool = False,
@@ -162,7 +162,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 
 
 def _rows_of_numbers(
-    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str]
+    table: Table, asked: NumberColumns, seed: int, report: Progress, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
     """Do so of a table of numbers, every value of which is checked."""
     width = len(asked.columns)

@@ -10,9 +10,10 @@ from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.rows.files import ending
 from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.tabular.table_encoder import NO_PLACES
+from gzkcore.tabular.table_rows import FOLDS
 
 from .baselines import CONSTANTS
-from .held_out import FEW_ROWS, FOLDS
+from .held_out import FEW_ROWS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table, some_of
 from .recipes import PLACE

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.rows.frames import Frame, Values
+from gzkcore.rows.frames import Frame
+from gzkcore.rows.values import Values
 
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .frame_rows import FrameRows
-from .output import Report
+from .output import Progress
 
 SURE = 0.9  # a probability from which on a prediction is called sure
 # Rows or centres of a model up to which the standard deviations of the test are worth their time.
@@ -111,7 +112,7 @@ def judge_model(
     took: float,
     tried: dict[str, list[str]],
     seed: int,
-    report: Report,
+    report: Progress,
 ) -> Verdict:
     """Judge models by the rows held out.
 
@@ -146,7 +147,7 @@ def judge_model(
 
 
 def _baselines(
-    tested: Tested, rows: FrameRows, report: Report
+    tested: Tested, rows: FrameRows, report: Progress
 ) -> tuple[dict[str, Doubles], list[float], list[str]]:
     """Return predictions of the rows held out, the seconds of a fit, and what could not be fitted.
 

@@ -52,7 +52,7 @@ __all__ = ["Comparison", "compare"]
 
 FEWEST_ROWS = 20
 
-Report = Callable[[str, float, str], None]
+Progress = Callable[[str, float, str], None]
 Cell: TypeAlias = tuple[str, int | None]  # a method and its width, None of the whole kernel
 
 
@@ -233,7 +233,7 @@ def compare(
     output: str | os.PathLike[str] | None = None,
     random_state: Seed = None,
     n_samples: int | None = None,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> Comparison:
     """Compare every method on these data: error, time and peak memory, at equal width.
 
@@ -488,7 +488,7 @@ def _measure_all(
     n_seeds: int,
     limit: float,
     store: Store,
-    tell: Report,
+    tell: Progress,
 ) -> dict[Cell, str]:
     """Run what is missing, and keep it; return why processes died, which is not kept."""
     todo = {cell: _missing(store.found, *cell, n_seeds, limit) for cell in cells}

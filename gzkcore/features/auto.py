@@ -59,7 +59,7 @@ _AS_PREDICTIVE = 1.02
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Family:
     """Features that may suit, with what they are called."""
 
     name: str
@@ -74,7 +74,7 @@ class Trial:
     targets; 0 where there are none.
     """
 
-    candidate: Candidate
+    candidate: Family
     n_components: int
     error: float
     flops: float
@@ -85,7 +85,7 @@ class Trial:
 Targets: TypeAlias = tuple[Doubles, Doubles]  # of rows fitted to, and of rows held out
 
 
-def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Candidate]:
+def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Family]:
     """List the families of the package for data like these rows, plainest first."""
     dim = rows.shape[1]
     families: list[tuple[Basis, str]] = [
@@ -97,7 +97,7 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
     listed = [
-        Candidate(
+        Family(
             f"{after}{name}",
             GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
         )
@@ -108,26 +108,26 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
     if not kernel.rotation_invariant or dim > n_components:
         spread = ("iid", "Fourier")
     features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
-    listed.append(Candidate(spread[1], features))
+    listed.append(Family(spread[1], features))
     if dim >= _WIDE and kernel.rotation_invariant:
         fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
-        listed.append(Candidate("Fastfood", fastfood))
+        listed.append(Family("Fastfood", fastfood))
     if dim >= _WIDER:
         # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
         blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
-        listed.append(Candidate("block Fourier", blocks))
+        listed.append(Family("block Fourier", blocks))
     if dim >= _WIDE and isinstance(kernel, Polynomial):
         sketch = TensorSketchFeatures(kernel, n_components, random_state=seed)
-        listed.append(Candidate("TensorSketch", sketch))
+        listed.append(Family("TensorSketch", sketch))
     if rows.shape[0] >= n_components:
         nystrom = NystromFeatures(kernel, n_components, random_state=seed)
-        listed.append(Candidate("Nystrom", nystrom))
+        listed.append(Family("Nystrom", nystrom))
     return listed
 
 
 def judge(
-    candidates: list[Candidate],
+    candidates: list[Family],
     train: Rows,
     test: Rows,
     K: Doubles,

@@ -26,6 +26,7 @@ from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 
 from .base import LEARNED, Kernel, check_unit_norms, row_norms, unit_rows
+from .gradients import STEEPEST
 from .product import Product
 from .products import matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
@@ -44,8 +45,6 @@ IGNORED = 1e30  # the length of a column that is constant: it has no influence
 # Of lengths on the unit sphere, in radians: how far the search goes, and where it starts.
 LEAST_ANGLE, MIDDLE_ANGLE, MOST_ANGLE = 0.005, 0.5, 50.0
 GRID = 1025  # angles that a kernel is summed for
-
-STEEPEST = 1e10
 
 
 def part_of(kernel: Kernel, X: Rows, chosen: Integers, names: Any = None) -> "Part":

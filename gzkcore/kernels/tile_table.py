@@ -27,7 +27,7 @@ FOLD = 4.0  # the largest |x - y|^2 of unit rows
 
 
 @dataclass(frozen=True)
-class Table:
+class ProfileTable:
     """Piecewise polynomials, as the compiled tiles read them."""
 
     coefficients: Floats  # (degree + 1, 2 pieces)
@@ -37,7 +37,7 @@ class Table:
     fold: float
 
 
-def table_of(factor: Factor, dtype: Any) -> Table | None:
+def table_of(factor: Factor, dtype: Any) -> ProfileTable | None:
     """Return a factor's table for a type, None if no table is as accurate as the type."""
     function = factor.function
     if function is None:
@@ -51,7 +51,7 @@ def table_of(factor: Factor, dtype: Any) -> Table | None:
 
 def fitted(
     halves: list[Any], fold: float, dtype: Any, blur: float = 0.0, noise: float = 0.0
-) -> Table | None:
+) -> ProfileTable | None:
     """Return the table of functions of t and of fold - t with as few pieces as are enough."""
     most = OCTAVES[dtype]
     exponents = np.arange(-most, most if math.isinf(fold) else 1, dtype=np.float64)
@@ -92,7 +92,7 @@ def _places(low: int, high: int, log_pieces: int, within: Doubles) -> Doubles:
 def _interpolated(
     halves: list[Any], at_zero: list[float], low: int, high: int, log_pieces: int, dtype: Any,
     fold: float,
-) -> Table:  # fmt: skip
+) -> ProfileTable:  # fmt: skip
     degree, info = DEGREE[dtype], np.finfo(dtype)
     nodes = np.cos(math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     powers = np.linalg.inv(np.vander(nodes, increasing=True))
@@ -111,11 +111,17 @@ def _interpolated(
         here[0, 1:-1] += middle
     base = ((low + info.maxexp - 1) << log_pieces) - 1
     shift = info.nmant - log_pieces
-    return Table(coefficients.astype(dtype), shift, base, pieces, fold)
+    return ProfileTable(coefficients.astype(dtype), shift, base, pieces, fold)
 
 
 def _error(
-    table: Table, halves: list[Any], low: int, high: int, log_pieces: int, dtype: Any, blur: float
+    table: ProfileTable,
+    halves: list[Any],
+    low: int,
+    high: int,
+    log_pieces: int,
+    dtype: Any,
+    blur: float,
 ) -> float:
     """Return the largest error at other places, beyond what a change of t by `blur` makes."""
     within = np.array([-0.97, -0.7, -0.33, 0.0, 0.41, 0.77, 0.99])

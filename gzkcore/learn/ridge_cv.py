@@ -57,7 +57,7 @@ ONE_BASIS = (
     "use fit, or kernel_grid=None, or features with an exact basis on a sphere"
 )
 
-Candidate: TypeAlias = dict[str, Any]  # an entry of kernel_grid with its kernel, if known
+GridEntry: TypeAlias = dict[str, Any]  # an entry of kernel_grid with its kernel, if known
 
 
 class RandomFeatureRidgeCV(FeatureRegressor):
@@ -145,7 +145,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
     best_params_ = Solved()
     best_score_ = Solved()
     cv_results_ = Solved()
-    candidates_: list[Candidate]
+    candidates_: list[GridEntry]
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         """Read the first rows, or all; return candidates and errors, unless more rows may come."""
         alphas = check_alphas(self.alphas, "alphas")
         n_folds = self._check_cv(reader.one_pass)
-        found: list[Candidate] = []
+        found: list[GridEntry] = []
         errors, least = [], np.inf
         for moments, candidates in self._empty_sums(reader, n_folds):
             reader.accumulate(self, moments, step)
@@ -189,7 +189,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
 
     def _empty_sums(
         self, reader: Reader, n_folds: int
-    ) -> Iterator[tuple[GramAccumulator, list[Candidate]]]:
+    ) -> Iterator[tuple[GramAccumulator, list[GridEntry]]]:
         """Yield what a pass is to sum up, of no rows so far, and the candidates that it serves."""
         if reader.resume(self):
             yield self.moments_, self.candidates_
@@ -202,7 +202,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                 self.candidates_, self.moments_ = candidates, moments  # what a checkpoint keeps
             yield moments, candidates
 
-    def _check_one_basis(self, candidates: list[Candidate]) -> None:
+    def _check_one_basis(self, candidates: list[GridEntry]) -> None:
         if len(candidates) < len(grid_of(self.kernel_grid or {})):
             raise ValueError(
                 "checkpoint= saves the sums of one pass, but these features need a pass for each "
@@ -232,7 +232,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                 f"cv={self.cv!r} needs {least} rows or more, but n_samples={n_samples}"
             )
 
-    def _bases(self, reader: Reader) -> Iterator[tuple[Any, list[Candidate]]]:
+    def _bases(self, reader: Reader) -> Iterator[tuple[Any, list[GridEntry]]]:
         """Yield fitted features with the candidates they serve, together all of the grid."""
         if not self.kernel_grid:
             features = reader.fit(self._new_features(), reader.targets)
@@ -276,7 +276,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             ) from None
 
     def _errors(
-        self, moments: GramAccumulator, candidates: list[Candidate], alphas: Doubles
+        self, moments: GramAccumulator, candidates: list[GridEntry], alphas: Doubles
     ) -> Doubles:
         """Mean squared errors, (n_candidates, n_alphas, n_folds), from the moments alone."""
         scales = [_scale(moments, candidate) for candidate in candidates]
@@ -285,7 +285,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
     def _leave_one_out(
         self,
         moments: GramAccumulator,
-        candidates: list[Candidate],
+        candidates: list[GridEntry],
         alphas: Doubles,
         batches: Iterable[tuple[Any, Doubles, Doubles | None]],
     ) -> Doubles:
@@ -358,7 +358,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         return scaled(total, solution["scale"]), alphas
 
 
-def _scale(moments: GramAccumulator, candidate: Candidate) -> Doubles | None:
+def _scale(moments: GramAccumulator, candidate: GridEntry) -> Doubles | None:
     """Return what a candidate's kernel multiplies the columns of the basis by, None for nothing."""
     kernel = candidate["kernel"]
     return None if kernel is None else moments.features.column_scales(kernel)

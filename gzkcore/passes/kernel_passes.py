@@ -33,7 +33,7 @@ from .tiles import (
 __all__ = ["Passes"]
 
 Sums: TypeAlias = tuple[Doubles, ...]
-Rows: TypeAlias = tuple[Any, Doubles, Doubles | None]  # X, targets and weights of a batch
+PassedRows: TypeAlias = tuple[Any, Doubles, Doubles | None]  # X, targets and weights of a batch
 
 # Runs are at most so many, and there are as many tiles at least, where rows suffice for tiles of
 # LEAST_ROWS: adding a tile's sums costs as much as one row more.
@@ -74,24 +74,24 @@ class Passes:
         sums: Sums = as_step(self.step, read)
         return sums
 
-    def in_memory(self, most_bytes: int) -> Rows | None:
+    def in_memory(self, most_bytes: int) -> PassedRows | None:
         """Return the rows of an array, targets and weights, if a copy takes no more bytes."""
         X = self.reader.array
         if X is None or sparse.issparse(X) or X.nbytes > most_bytes:
             return None
-        rows: Rows = self.learner._summands(X, self.reader.targets, self.reader.weight)
+        rows: PassedRows = self.learner._summands(X, self.reader.targets, self.reader.weight)
         return rows
 
 
 class _Plain:
     """What `Passes` asks of a learner, where there is none."""
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
         rows = as_rows(X)
         raise_not_finite(rows)
         return rows, check_targets(y, rows), check_weights(sample_weight, rows)
 
-    def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> Rows:
+    def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> PassedRows:
         return X, y, sample_weight
 
 

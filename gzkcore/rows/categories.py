@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 
-from .values import as_number
+from .values import Values, as_number
 
 SEEN = 1000  # different texts, spread over all, that tell what a column seems to hold
 NEARLY_ALL = 0.95  # of them that must fit
@@ -34,8 +34,6 @@ LOST = {
 LEVELS = 32  # columns for the levels of a category, at most
 # Levels of a column that was text of true and false: booleans and numbers are spelt so there.
 SPELT = {"1": "True", "0": "False"}
-
-Values = NDArray[Any]
 
 
 def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str, Any]:

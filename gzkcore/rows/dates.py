@@ -2,16 +2,14 @@
 
 import datetime
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 
-from .values import MISSING
-
-Values: TypeAlias = NDArray[Any]
+from .values import MISSING, Values
 
 ISO_DATE = r"\d{4}-\d\d-\d\d([T ].*)?"  # whether there is such a day or not
 TIME = r"[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{0,18})?)?)?"

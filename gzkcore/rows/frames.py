@@ -18,9 +18,8 @@ from gzkcore._util.warn import warn
 
 from .dates import ZONES_TOLD, are_mostly_dates, dates_of
 from .files import Table
-from .values import MISSING, as_number, has_decimal_comma, plain_value
+from .values import MISSING, Values, as_number, has_decimal_comma, plain_value
 
-Values: TypeAlias = NDArray[Any]
 Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
 
 NUMBER, DATE, TEXT = "number", "date", "text"

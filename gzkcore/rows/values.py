@@ -3,12 +3,14 @@
 import math
 import numbers
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
+
+Values: TypeAlias = NDArray[Any]  # of a column, of any type
 
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.

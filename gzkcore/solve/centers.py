@@ -37,7 +37,7 @@ from gzkcore._util.validation import (
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.passes.kernel_passes import Passes, Rows, Sums
+from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums
 from gzkcore.rows.survey import without_zeros
 
 from .solve import NotPositiveDefinite, Watch, conjugate_gradients, not_finite
@@ -401,7 +401,7 @@ class CentersOperator:
 class _Products:
     """Products with K_nM and K_Mn for the rows of a batch."""
 
-    def __init__(self, rows: Rows, kernel: Kernel, centers: Floats) -> None:
+    def __init__(self, rows: PassedRows, kernel: Kernel, centers: Floats) -> None:
         X, y, self.weight = rows
         self.columns = np.column_stack([np.ones(len(y)), y])
         self.forward = KernelOperator.of(kernel, dense(X), centers)
@@ -423,6 +423,6 @@ class _Products:
 
 
 def _products_of_batch(
-    rows: Rows, V: Doubles | None, mean: Doubles, kernel: Kernel, centers: Floats
+    rows: PassedRows, V: Doubles | None, mean: Doubles, kernel: Kernel, centers: Floats
 ) -> Sums:
     return _Products(rows, kernel, centers).sums(V, mean)

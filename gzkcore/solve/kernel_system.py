@@ -37,7 +37,7 @@ from .solve import (
     not_finite,
 )
 
-Product: TypeAlias = Callable[[Doubles], Doubles]
+Multiply: TypeAlias = Callable[[Doubles], Doubles]
 
 # A task costs about a millisecond of the scheduler, a run of so many values of the kernel 10 or 20
 # of a worker. With fewer than two of them a product stays here.
@@ -66,11 +66,11 @@ class Workers:
         for product in self._products:
             product.stay()
 
-    def product(self, operator: KernelOperator) -> Product:
+    def product(self, operator: KernelOperator) -> Multiply:
         """Return V -> K V for the operator of some rows."""
         runs = Runs(operator, min(MOST_RUNS, operator.shape[0] * operator.shape[1] // RUN_VALUES))
         if self.client is None or runs.count == 1:
-            here: Product = operator.times
+            here: Multiply = operator.times
             return here
         made = SharedProduct(operator, runs, self.client)
         self._products.add(made)
@@ -128,7 +128,7 @@ class Factored(Preconditioner):
         self.matrix, self.shifts, self.noise = matrix, shifts, noise
         self.n_components = len(matrix)
         self.nbytes = 2 * matrix.nbytes  # with a factor
-        self._inverses: dict[int, Product] = {}
+        self._inverses: dict[int, Multiply] = {}
         self._root: tuple[float, Doubles | None] | None = None  # of the alpha asked for last
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class Factored(Preconditioner):
             found[:, columns == shift] = self._inverses[shift](R[:, columns == shift])
         return found
 
-    def _inverse(self, shift: int) -> Product:
+    def _inverse(self, shift: int) -> Multiply:
         added = self.shifts[shift] * self.noise
         rounding = float(np.finfo(np.float32).eps) * float(self.matrix.trace())
         largest = float((self.matrix.diagonal() + added).max())
@@ -172,7 +172,7 @@ class Factored(Preconditioner):
         factor: Floats = cholesky(shifted(self.matrix, added, dtype), overwrite=True)
         return factor
 
-    def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
+    def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Multiply:
         values, vectors = eigh(matrix)
         nothing = check_definite(values, float(self.shifts[shift]))
         kept = vectors[:, values > nothing]
@@ -238,8 +238,8 @@ class KernelSystem:
         self.matrix = self._given
         if self.matrix is None and self.factored:
             self.matrix = self._values(self.rows)
-        self.exact: Product
-        self.product: Product
+        self.exact: Multiply
+        self.product: Multiply
         if not self.factored:
             self._try_some()
         if self.matrix is None:

@@ -28,7 +28,7 @@ from gzkcore._util.validation import (
     check_weights,
 )
 from gzkcore._util.warn import warn
-from gzkcore.passes.kernel_passes import Passes, Rows, Sums, sum_tiles
+from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums, sum_tiles
 from gzkcore.passes.tiles import as_rows, width_of
 
 from .solve import Solution, conjugate_gradients
@@ -230,7 +230,9 @@ def _add_products(Z: Floats, vectors: _Vectors, weight: Doubles | None, sums: Su
     sums[1][:] += values.sum(axis=0)
 
 
-def _products_of_batch(rows: Rows, features: Any, mean: Doubles, V: Doubles, dtype: Any) -> Sums:
+def _products_of_batch(
+    rows: PassedRows, features: Any, mean: Doubles, V: Doubles, dtype: Any
+) -> Sums:
     X, _, weight = rows
     vectors = _Vectors(V, mean, dtype)
 

@@ -52,7 +52,7 @@ MOST_LENGTHS = 1000  # columns beyond which they share one length
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 # To fit to, below which lengths learned from them are often worse than a linear regression. For 160
 # samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
-FEW_ROWS = 50
+NEARLY_LINEAR_ROWS = 50
 DOUBTED = 100  # to fit to, below which an alpha must be better than larger ones beyond chance
 NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
 LEGEND = (
@@ -412,7 +412,7 @@ def choose_kernel(
     kernels = _candidates(trials, kernel, one_length=one_length, rng=rng)
     if not kernels:
         return None
-    if kernel is None and trials.n_fitted < FEW_ROWS:
+    if kernel is None and trials.n_fitted < NEARLY_LINEAR_ROWS:
         kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
     seconds = time.perf_counter() - began
     trials.report.say(

@@ -66,7 +66,7 @@ from gzkcore.rows.categories import (
 )
 from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
 from gzkcore.rows.frames import Frame
-from gzkcore.rows.values import missing_of
+from gzkcore.rows.values import Values, missing_of
 
 __all__ = ["TableEncoder"]
 
@@ -96,8 +96,6 @@ LEFT_OUT = {"constant", "name"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
 NO_PLACES = "Columns used as numbers, not as places on the globe"
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
-
-Values = NDArray[Any]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

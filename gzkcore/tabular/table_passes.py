@@ -30,7 +30,7 @@ DRAWN_ROWS, DRAWN_VALUES = 1 << 14, 1 << 27
 SLICE_VALUES = 1 << 22  # of an array on disk that are read at a time
 
 Targets: TypeAlias = Callable[[Any, Any], Doubles]  # of y and X: (n, n_targets)
-Part: TypeAlias = tuple[Doubles, Doubles, Doubles | None]  # rows, targets, weights
+EncodedBatch: TypeAlias = tuple[Doubles, Doubles, Doubles | None]  # rows, targets, weights
 
 
 @dataclass
@@ -139,7 +139,7 @@ class EncodedTable:
         """Return targets of mean 0 and variance 1."""
         return np.asarray((Y / self._largest - self._middle) / self._spread)
 
-    def encoded(self, X: Any, y: Any, sample_weight: Any) -> Part:
+    def encoded(self, X: Any, y: Any, sample_weight: Any) -> EncodedBatch:
         """Return the rows of a batch, their targets and weights of mean 1."""
         rows = self.encoder.transform(X)
         weight = check_weights(sample_weight, rows)
@@ -157,7 +157,7 @@ class EncodedTable:
         widths = [len(self.encoder.sources_), len(self.means)]
         return map_batches(self.encoded, self.source, widths, weighted=self._weighted)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[EncodedBatch]:
         seen = 0
         for number, batch in enumerate(self.source):
             if has_rows(batch[0]):

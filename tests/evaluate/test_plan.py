@@ -10,7 +10,7 @@ from sklearn import config_context
 import gzkcore
 from gzkcore import Gaussian
 from gzkcore.evaluate import plan as plans
-from gzkcore.features.auto import Candidate, Trial, candidates
+from gzkcore.features.auto import Family, Trial, candidates
 from gzkcore.metrics import relative_frobenius_error
 
 
@@ -63,7 +63,7 @@ def test_plan_prefers_few_features_to_quick_ones():
 
 
 def trial(name, width, error, flops):
-    return Trial(Candidate(name, None), width, error, flops, SimpleNamespace())
+    return Trial(Family(name, None), width, error, flops, SimpleNamespace())
 
 
 @pytest.mark.parametrize(("error", "flops", "chosen", "told"), [
