@@ -470,7 +470,8 @@ def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
                 raise
             if names is not None and hasattr(X, "columns") and [*X.columns] != names.tolist():
                 raise ValueError(other_columns(list(X.columns), names.tolist())) from None
-            if np.shape(X)[1:] != (estimator.n_features_in_,):
+            width = getattr(estimator, "n_features_in_", None)
+            if width is not None and np.shape(X)[1:] != (width,):
                 raise ValueError(f"{str(error).removesuffix('.')}; {SAME_COLUMNS}") from None
             raise
 
