@@ -7,6 +7,7 @@ is how one instruction set is compared with another.
 import functools
 import operator
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -491,14 +492,18 @@ def test_a_function_in_every_row_is_not_kept(tmp_path):
         save(fitted("nystrom-sphere"), tmp_path / "m.gzk")
 
 
-@pytest.mark.parametrize("name", sorted(MAPS.keys() - {"nystrom-sphere"}))
-def test_files(name, tmp_path):
+@every_map
+def test_clones_pickles_and_files(name, tmp_path):
     features, X = given(name)
-    save(features, tmp_path / "m.gzk")
-    again = load(tmp_path / "m.gzk")
+    copies = [pickle.loads(pickle.dumps(features))]
+    if name != "nystrom-sphere":
+        save(features, tmp_path / "m.gzk")
+        copies.append(load(tmp_path / "m.gzk"))
     for dtype in (np.float32, np.float64):
-        Z = features.transform(X.astype(dtype))
-        np.testing.assert_array_equal(again.transform(X.astype(dtype)), Z)
+        for copy in copies:
+            expected = features.transform(X.astype(dtype))
+            np.testing.assert_array_equal(copy.transform(X.astype(dtype)), expected)
+    same(name, clone(features).fit(X).transform(X), features.transform(X))
 
 
 # ---- weights

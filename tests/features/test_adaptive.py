@@ -1,6 +1,5 @@
 """Adaptive sketches: draws have the laws that they claim, sums are unbiased, the guarantee holds."""
 
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -9,9 +8,7 @@ from moments import estimates
 from points import ball, gaussian, sphere
 from scipy import sparse, stats
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
-from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     AdaptiveSketchFeatures,
@@ -22,7 +19,6 @@ from gzkcore import (
     NystromFeatures,
     Polynomial,
     PolySketchFeatures,
-    load,
     reference,
 )
 from gzkcore.features import adaptive as module
@@ -337,16 +333,6 @@ def test_equal_rows_and_zeros():
         np.testing.assert_allclose(Z @ Z.T, features.kernel_(X), rtol=1e-9)
 
 
-def test_clone_pickle_and_files(tmp_path):
-    X = gaussian(60, 3)
-    fitted = AdaptiveSketchFeatures("gaussian", 15, random_state=0).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 @pytest.mark.parametrize(("parameters", "error", "message"), [
     ({"kernel": Laplacian(1.0)}, ValueError, "is not a power series of the dot product; use"),
     ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
@@ -396,14 +382,6 @@ def test_columns_of_monomials_are_integers_of_any_type(dtype):
 def test_columns_of_monomials_are_integers():
     with pytest.raises(TypeError, match=r"columns=\[\[0\.7\]\] must be integers"):
         module.monomial_features([[1.0]], [[0.7]], [1.0])
-
-
-@parametrize_with_checks(
-    [AdaptiveSketchFeatures(kernel, 7, random_state=0) for kernel in ("gaussian", "polynomial")],
-    expected_failed_checks=lambda _: LOOKS_AT_ROWS,
-)
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("radius", [3.0, 12.0, 20.0])

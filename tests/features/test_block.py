@@ -12,7 +12,6 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
 
 from gzkcore import (
@@ -680,17 +679,6 @@ def test_files(model, tmp_path):
     again = load(tmp_path / "m.gzk")
     assert type(again) is type(model)
     np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
-
-
-@pytest.mark.filterwarnings("ignore:on these data")
-@parametrize_with_checks([
-    BlockProjection(3, random_state=0),
-    BlockFourierFeatures(n_components=9, random_state=0),
-    BlockFourierFeatures(n_components=9, mix="hadamard", random_state=0),
-    MeanNormalizer(),
-])  # fmt: skip
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # ---- normalisation

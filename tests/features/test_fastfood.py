@@ -1,14 +1,10 @@
 """Fastfood: the block of frequencies, any width and dimension, bias and variance."""
 
-import pickle
-
 import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
 from points import gaussian
 from scipy import sparse, stats
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import TRIG, TWINS
 
 from gzkcore import (
@@ -18,7 +14,6 @@ from gzkcore import (
     Matern,
     Polynomial,
     RationalQuadratic,
-    load,
 )
 from gzkcore.features.fastfood import fastfood_frequencies
 from gzkcore.features.fourier import fourier_features, fourier_variance
@@ -187,16 +182,6 @@ def test_entries_that_stand_twice_are_added():
     np.testing.assert_array_equal(features.transform(S), expected)
 
 
-def test_clone_pickle_and_files(tmp_path):
-    X = gaussian(40, 3)
-    fitted = FastfoodFeatures(Matern(2.5), 31, random_state=0).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 def test_a_kernel_that_tells_nothing_is_told():
     with pytest.warns(UserWarning, match="is numerically constant .* smaller lengthscale"):
         FastfoodFeatures(Gaussian(1e-12), 4).fit(gaussian(20, 2))
@@ -211,8 +196,3 @@ def test_a_kernel_that_tells_nothing_is_told():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         FastfoodFeatures(**parameters).fit(gaussian(9, 2))
-
-
-@parametrize_with_checks([FastfoodFeatures(n_components=n, random_state=0) for n in (8, 15)])
-def test_sklearn(estimator, check):
-    check(estimator)

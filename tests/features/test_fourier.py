@@ -1,6 +1,5 @@
 """Random Fourier features: cosines to the last digits, unbiased, of the variance that is claimed."""
 
-import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +10,6 @@ from moments import PAIRS, assert_mean, assert_variance, estimates
 from points import ball, gaussian
 from scipy import integrate, sparse, stats
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import ThreadpoolController
 from tolerances import TRIG, TWINS
 
@@ -25,7 +23,6 @@ from gzkcore import (
     RandomFourierFeatures,
     RationalQuadratic,
     Spherical,
-    load,
     reference,
 )
 from gzkcore._compiled import fourier as _fourier
@@ -295,20 +292,6 @@ def test_threads_and_blas_agree():
         np.testing.assert_array_equal(features.transform(X), expected)
 
 
-@pytest.mark.parametrize("features", [
-    RandomFourierFeatures(Matern(2.5), 31, frequencies="orthogonal", random_state=0),
-    ModifiedFourierFeatures(n_components=31, random_state=0),
-], ids=["random", "modified"])  # fmt: skip
-def test_clone_pickle_and_files(features, tmp_path):
-    X = gaussian(40, 3)
-    fitted = clone(features).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 def test_one_frequency_more_keeps_the_others():
     """iid draws come one after the other, so that a known width stays known."""
     W = sample_frequencies(Gaussian(0.5), 3, 2, "iid", 7)
@@ -379,12 +362,3 @@ def test_bad_functions():
     with pytest.raises(ValueError, match="pass points and frequencies as rows of equal length"):
         fourier_features([[1.0]], [[1.0, 2.0]], 2)
     assert modified_weight([9.0], 4.0, 0.1) == 1.0
-
-
-# ModifiedFourierFeatures refuses the checks' data, which have more than 3 columns.
-@parametrize_with_checks([
-    RandomFourierFeatures(n_components=15, random_state=0),
-    RandomFourierFeatures(n_components=8, frequencies="qmc", random_state=0),
-])  # fmt: skip
-def test_sklearn(estimator, check):
-    check(estimator)

@@ -1,7 +1,6 @@
 """The feature maps and the operator: against the formulas, the exact kernel, and their own promises."""
 
 import copy
-import pickle
 import warnings
 
 import numpy as np
@@ -15,9 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY, TWINS
-from weights import LOOKS_AT_ROWS
 
 import gzkcore
 from gzkcore import (
@@ -808,21 +805,6 @@ def small(basis):
     return GegenbauerFeatures(n_components=7, basis=basis, random_state=0)
 
 
-@parametrize_with_checks(
-    [
-        *(small(basis) for basis in ("auto", "random", "adapted")),
-        PublishedGegenbauerFeatures(n_components=6, degree=3, order=1, random_state=0),
-    ],
-    expected_failed_checks=lambda each: (
-        LOOKS_AT_ROWS if each.get_params().get("basis") == "adapted" else {}
-    ),
-)
-# The checks call partial_fit as if every batch were like the first.
-@pytest.mark.filterwarnings("ignore:partial_fit without a radius:UserWarning")
-def test_sklearn(estimator, check):
-    check(estimator)
-
-
 def test_names_and_set_output():
     X = ball(9, 3)
     features = small("auto").fit(X)
@@ -833,18 +815,6 @@ def test_names_and_set_output():
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == names
     np.testing.assert_array_equal(frame.to_numpy(), small("auto").fit(X).transform(X))
-
-
-@pytest.mark.parametrize("kernel", [Gaussian([1.0, 2.0, 0.5]), Zonal(np.exp), "rbf"], ids=str)
-@pytest.mark.parametrize("basis", ["harmonic", "random", "hybrid", "adapted"])
-def test_clone_and_pickle(kernel, basis):
-    X = sphere(40, 3)
-    features = GegenbauerFeatures(kernel, 33, basis=basis, random_state=0).fit(X)
-    again = pickle.loads(pickle.dumps(features))
-    np.testing.assert_array_equal(again.transform(X), features.transform(X))
-    other = clone(features)
-    assert not hasattr(other, "kernel_")
-    np.testing.assert_array_equal(other.fit(X).transform(X), features.transform(X))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """Random Maclaurin features: unbiased, of the variance that is claimed, and the formula."""
 
-import pickle
-
 import numpy as np
 import pytest
 from moments import PAIRS, assert_mean, assert_variance, estimates
 from points import ball, gaussian
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import TWINS
 
 from gzkcore import (
@@ -18,7 +15,6 @@ from gzkcore import (
     MaclaurinFeatures,
     Matern,
     Polynomial,
-    load,
     reference,
 )
 from gzkcore.features.maclaurin import RULES, maclaurin_features, maclaurin_variance
@@ -100,16 +96,6 @@ def test_rows_of_zeros():
     np.testing.assert_allclose(Z @ Z.T, 1.0, rtol=1e-9)
 
 
-def test_clone_pickle_and_files(tmp_path):
-    X = gaussian(40, 3)
-    fitted = MaclaurinFeatures("gaussian", 31, random_state=0).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"kernel": Matern()}, "is not a power series of the dot product; use Gaussian"),
     ({"degrees": "even"}, "degrees='even' is unknown; use one of"),
@@ -126,11 +112,6 @@ def test_bad_functions():
     with pytest.raises(ValueError, match="a degree >= 0 and a weight for each column"):
         maclaurin_features([[1.0]], [[1.0]], [1], [1.0, 2.0])
     assert reference.maclaurin.maclaurin_features([[2.0]], [], [0], [3.0]) == [[3.0]]
-
-
-@parametrize_with_checks([MaclaurinFeatures(n_components=7, random_state=0)])
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 def test_rows_whose_squares_overflow_are_refused():

@@ -9,9 +9,7 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
-from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     ArcCosine,
@@ -396,14 +394,6 @@ def test_indefinite_kernels_have_no_leverage(landmarks):
 def test_bad_numbers_of_rows(landmarks):
     with pytest.raises(ValueError, match="landmarks"):
         NystromFeatures("precomputed", 2, landmarks=landmarks).fit(np.eye(9))
-
-
-@parametrize_with_checks(
-    [NystromFeatures(n_components=5, landmarks=rule, random_state=0) for rule in RULES],
-    expected_failed_checks=lambda _: LOOKS_AT_ROWS,
-)
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 def test_kernel_values_whose_squares_overflow():

@@ -1,7 +1,6 @@
 """PolySketch: unbiased, of the variance that the recursion gives, the same dense and sparse."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -10,10 +9,9 @@ from numpy.testing import assert_allclose
 from points import ball, gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import TWINS
 
-from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, TruncationWarning, load
+from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, TruncationWarning
 from gzkcore.features.polysketch import poly_sketch, poly_sketch_variance
 
 SEEDS = 600
@@ -133,17 +131,6 @@ def test_entries_that_stand_twice_are_added(kernel):
     assert S.nnz == 3
 
 
-@pytest.mark.parametrize("kernel", [Polynomial(2), Gaussian([0.5, 0.1, 0.2])])
-def test_clone_pickle_and_files(kernel, tmp_path):
-    X = gaussian(40, 3)
-    fitted = PolySketchFeatures(kernel, 31, random_state=0).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 # ---- bad input
 
 
@@ -165,14 +152,3 @@ def test_bad_functions():
         poly_sketch([[1.0]], 1, [[[2]]], [[[1]]], none, none, 2)
     with pytest.raises(ValueError, match="pass the same for 2 leaves"):
         poly_sketch([[1.0]], 2, [[[0]]], [[[1]]], none, none, 2)
-
-
-@pytest.mark.filterwarnings(
-    r"ignore:n_components=\d+ is enough for degrees:gzkcore.TruncationWarning"
-)
-@parametrize_with_checks([
-    PolySketchFeatures(n_components=8, random_state=0),
-    PolySketchFeatures("gaussian", 15, random_state=0),
-])  # fmt: skip
-def test_sklearn(estimator, check):
-    check(estimator)

@@ -1,7 +1,5 @@
 """Products: the chosen columns, the kernel they stand for, and the promises of the features."""
 
-import pickle
-
 import numpy as np
 import pytest
 from points import ball, sphere
@@ -9,9 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
-from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     Gaussian,
@@ -225,17 +221,6 @@ def test_grid_search():
     assert search.best_params_ == {"productfeatures__kernel0__gamma": 1.0}
 
 
-@pytest.mark.parametrize("basis", ["auto", "adapted"])
-def test_clone_and_pickle(basis):
-    X = place_and_time(40)
-    features = ProductFeatures(PLACE_AND_TIME, 33, basis=basis, random_state=0).fit(X)
-    again = pickle.loads(pickle.dumps(features))
-    np.testing.assert_array_equal(again.transform(X), features.transform(X))
-    other = clone(features)
-    assert not hasattr(other, "kernel_")
-    np.testing.assert_array_equal(other.fit(X).transform(X), features.transform(X))
-
-
 # ---- bad input
 
 
@@ -267,13 +252,3 @@ def test_bad_parameters():
         product_columns([[1.0], [-1.0]], 3)
     with pytest.raises(ValueError, match="columns must be within the parts"):
         product_features([[[1.0]]], [[1]])
-
-
-@parametrize_with_checks([
-    ProductFeatures("gaussian", 7),
-    ProductFeatures([(0, "gaussian"), (-1, "gaussian")], 7, basis="adapted", random_state=0),
-], expected_failed_checks=lambda each: LOOKS_AT_ROWS if each.basis == "adapted" else {})  # fmt: skip
-# The checks of weights transform rows of weight 0, which lie further out than those fitted.
-@pytest.mark.filterwarnings("ignore:points at distance:gzkcore.TruncationWarning")
-def test_sklearn(estimator, check):
-    check(estimator)

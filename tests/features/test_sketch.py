@@ -1,17 +1,14 @@
 """Sketches: unbiased and of the variance that is claimed, at any width, dense and sparse."""
 
-import pickle
-
 import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
 from points import gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import TWINS
 
-from gzkcore import CountSketch, Gaussian, Polynomial, TensorSketchFeatures, load, reference
+from gzkcore import CountSketch, Gaussian, Polynomial, TensorSketchFeatures, reference
 from gzkcore.features.sketch import count_sketch, tensor_sketch, tensor_sketch_variance
 
 SEEDS = 600
@@ -162,20 +159,6 @@ def test_rows_of_zeros_and_entries_that_stand_twice():
         np.testing.assert_array_equal(features.transform(S), expected)
 
 
-@pytest.mark.parametrize("features", [
-    CountSketch(31, n_nonzeros=2, random_state=0),
-    TensorSketchFeatures(Polynomial(2), 31, random_state=0),
-], ids=["count", "tensor"])  # fmt: skip
-def test_clone_pickle_and_files(features, tmp_path):
-    X = gaussian(40, 3)
-    fitted = clone(features).fit(X)
-    Z = fitted.transform(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
-    fitted.save(tmp_path / "m.gzk")
-    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
-    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
-
-
 # ---- bad input
 
 
@@ -200,13 +183,6 @@ def test_bad_parameters(features, message):
 def test_bad_functions(args, message):
     with pytest.raises(ValueError, match=message):
         tensor_sketch(*args)
-
-
-@parametrize_with_checks(
-    [CountSketch(8, random_state=0), TensorSketchFeatures(n_components=15, random_state=0)]
-)
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
