@@ -1,5 +1,6 @@
 """What all learners on features have in common: any kind of rows, any split, files, callbacks."""
 
+import copy
 import pickle
 import sys
 from functools import cache
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_array
@@ -59,8 +61,10 @@ from gzkcore.passes.tiles import TILE_ROWS
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 OURS = GegenbauerFeatures(n_components=16, basis="random", radius=9.0, center=None, random_state=0)
 
-# A fit needs labels, a second view, or nothing.
+# A fit needs targets, labels, a second view, or nothing.
 LEARNERS_ON = {
+    "ridge": lambda features: RandomFeatureRidge(features, 0.1),
+    "ridge-cv": lambda features: RandomFeatureRidgeCV(features, [0.1, 1.0], cv=3),
     "classifier": lambda features: RandomFeatureRidgeClassifier(features, 0.1),
     "classifier-cv": lambda features: RandomFeatureRidgeClassifierCV(features, [0.1, 1.0], cv=3),
     "pca": lambda features: RandomFeaturePCA(features, 3),
@@ -88,7 +92,9 @@ def second(name, X):
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     if name.startswith("classifier"):
         return np.array(["x", "y", "z"])[X.argmax(axis=1)]
-    return np.column_stack([X[:, 0] * X[:, 1], X[:, 2]]) if name == "cca" else None
+    if name in ("pca", "kmeans"):
+        return None
+    return np.column_stack([X[:, 0] * X[:, 1], X[:, 2]])
 
 
 def fit(name, X, weight=None, features=RBF9):
@@ -98,7 +104,10 @@ def fit(name, X, weight=None, features=RBF9):
 
 def output(model, X):
     """Return what a model says of rows, as numbers."""
-    return getattr(model, "decision_function", getattr(model, "transform", None))(X)
+    for method in ("decision_function", "transform", "predict"):
+        if hasattr(model, method):
+            return getattr(model, method)(X)
+    raise AssertionError("the model says nothing of rows")
 
 
 def close(found, wanted, what="solved", dtype=np.float64):
@@ -198,6 +207,8 @@ def test_float32_stays_close(name):
     close(found, output(wanted, X), "single", np.float32)
     if name in ("pca", "cca", "kmeans"):
         assert found.dtype == np.float32
+    else:
+        assert (model.moments_.dtype, found.dtype) == (np.float32, np.float64)
     if name == "kmeans":
         assert np.mean(model.labels_ == wanted.labels_) > 0.999
 
@@ -205,11 +216,16 @@ def test_float32_stays_close(name):
 @every
 def test_nothing_of_the_caller_is_written(name):
     X, weight = data()
-    copies = X.copy(), weight.copy()
+    given = X, second(name, X), weight
+    copies = copy.deepcopy(given)
     features = FunctionTransformer()  # the features are X itself
-    output(fit(name, X, weight, features), X)
+    models = [LEARNERS_ON[name](features)]
+    if name == "ridge-cv":
+        models.append(RandomFeatureRidgeCV(features, cv="loo"))
+    for model in models:
+        output(model.fit(*given), X)
     assert not hasattr(features, "n_features_in_")
-    for before, after in zip(copies, (X, weight), strict=True):
+    for before, after in zip(copies, given, strict=True):
         assert_array_equal(before, after)
 
 
@@ -602,7 +618,9 @@ def test_features_are_cloned_and_seeded(name):
     own = LEARNERS_ON[name](RBF9).set_params(random_state=3).fit(X, second(name, X))
     assert own.features_.random_state == 0, "a random_state of the features' own stays"
     steps = make_pipeline(StandardScaler(), RBFSampler(n_components=5))
-    assert np.isfinite(output(fit(name, X, features=steps), X)).all()
+    model = LEARNERS_ON[name](steps).set_params(random_state=3).fit(X, second(name, X))
+    assert model.features_["rbfsampler"].random_state == 3
+    assert np.isfinite(output(model, X)).all()
 
 
 @every
@@ -611,23 +629,26 @@ def test_default_features(name):
     model = LEARNERS_ON[name](None).set_params(features__n_components=20, random_state=0)
     assert isinstance(model.features, KernelFeatures)
     assert model.fit(X, second(name, X)).features_.n_components == 20
-    with pytest.raises(
-        TypeError, match=r"features=.* is not a transformer; pass an instance such as"
-    ):
-        fit(name, X, features=RBFSampler)
+    for features in (RBFSampler, Ridge()):
+        with pytest.raises(TypeError, match=r"features=.* is not a transformer; pass an inst"):
+            fit(name, X, features=features)
 
 
 # ---- as estimators
 
-REPEATED = "a repeated row is one more row to draw a first centre from"
+REPEATED = "a repeated row is one more row to predict"  # in another fold, or one more of all
 FAILS = {
-    "RandomFeatureKMeans": REPEATED,
-    "RandomFeatureRidgeClassifierCV": "a repeated row is one more row to predict",
+    "RandomFeatureKMeans": "a repeated row is one more row to draw a first centre from",
+    "RandomFeatureRidgeClassifierCV": REPEATED,
+    "RandomFeatureRidgeCV": REPEATED,
 }
 
 
 @parametrize_with_checks(
     [
+        RandomFeatureRidge(FunctionTransformer()),
+        RandomFeatureRidgeCV(FunctionTransformer(), [0.1, 1.0]),
+        RandomFeatureRidgeCV(RBFSampler(gamma=0.01, n_components=60, random_state=0), [1e-3, 1e-2]),
         RandomFeatureRidgeClassifier(FunctionTransformer()),
         RandomFeatureRidgeClassifierCV(FunctionTransformer(), [0.1, 1.0]),
         RandomFeaturePCA(FunctionTransformer()),
@@ -728,15 +749,31 @@ def test_an_interrupted_fit_leaves_the_model_unfitted(name, after):
     y = second(name, X)
     if name == "cca":
         model.set_params(features_y=FunctionTransformer())
-    for before in (False, True):
+    methods = ("fit",) if name == "kmeans" else ("fit", "partial_fit")
+    for before, method in [(False, each) for each in methods] + [(True, "fit")]:
         if before:
             model.set_params(features=RBF9).fit(X, y)
         model.features = interrupting(after)
         with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
+            getattr(model, method)(X, y)
         assert set(vars(model)) == blank
         with pytest.raises(NotFittedError):
             output(model, X)
+
+
+def test_an_interrupted_batch_leaves_the_model_as_it_was():
+    X, _ = data(5000)
+    y = second("ridge", X)
+    features = clone(RBF9).fit(X)
+    model = RandomFeatureRidge(features).partial_fit(X[:1000], y[:1000])
+    before = model.predict(X)
+    interrupt = interrupting(3)
+    model.moments_.features = FunctionTransformer(
+        lambda X: features.transform(interrupt.transform(X))
+    )
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert_array_equal(model.predict(X), before)
 
 
 @streaming
@@ -760,6 +797,10 @@ def test_bad_rows(name):
         broken = np.where(np.arange(40)[:, None] == 7, np.inf, X)
         with pytest.raises(ValueError, match=r"X contains infinity.*row 7, column 0"):
             LEARNERS_ON[name](features).fit(broken, second(name, X))
+        with pytest.raises(ValueError, match="X has no rows"):
+            LEARNERS_ON[name](features).fit(X[:0], second(name, X[:0]))
+        with pytest.raises(ValueError, match="numeric"):
+            LEARNERS_ON[name](features).fit([["a", "b", "c"]] * 40, second(name, X))
     with pytest.raises(ValueError, match="is not a finite number >= 0"):
         fit(name, X, -np.ones(40))
     with pytest.raises(ValueError, match="sample_weight has shape"):
@@ -889,6 +930,7 @@ def test_wrong_targets_are_told_in_a_sentence(given):
     wrong = (TypeError, ValueError)
     refused(wrong, r"y(=3.0 is not an array| has shape \(\)); pass one", clone(given).fit, X, 3.0)
     texts, gap = np.where(y > 1, "high", "low"), np.where(np.arange(40) == 7, np.nan, y)
+    endless = np.where(np.isnan(gap), np.inf, y)
     prices = [f"€ {each:.2f}" for each in y.tolist()]
     refused(ValueError, "write the numbers alone, such as 1200.5", clone(given).fit, X, prices)
     for method in (clone(given).fit, model.score):
@@ -896,6 +938,7 @@ def test_wrong_targets_are_told_in_a_sentence(given):
             ValueError, "y must be one number.*'(high|low)'.*; for labels use", method, X, texts
         )
         refused(ValueError, "Input y contains NaN.*row 7,.*; leave out", method, X, gap)
+        refused(ValueError, "y contains infinity.*row 7,.*; leave out", method, X, endless)
 
 
 @of_labels
