@@ -22,35 +22,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from tolerances import ISA, SINGLE
 
-from gzkcore import (
-    AdaptiveSketchFeatures,
-    BlockFourierFeatures,
-    CountSketch,
-    FastfoodFeatures,
-    FastJLProjection,
-    Gaussian,
-    GegenbauerFeatures,
-    HadamardProjection,
-    Laplacian,
-    MaclaurinFeatures,
-    ModifiedFourierFeatures,
-    NystromFeatures,
-    Polynomial,
-    PolySketchFeatures,
-    ProductFeatures,
-    PublishedGegenbauerFeatures,
-    RandomFourierFeatures,
-    TensorSketchFeatures,
-    TruncationWarning,
-    Zonal,
-    show_config,
-)
+import gzkcore as gzk
 from gzkcore._util import memory
 from gzkcore._util.model_io import load, save
 from gzkcore._util.threads import limit_threads
 
 N = 203  # rows: neither a multiple of a tile nor of a vector
-GAMMA = Gaussian(0.5)
+GAMMA = gzk.Gaussian(0.5)
 
 
 @dataclass(frozen=True)
@@ -70,7 +48,7 @@ class Map:
 
 
 def ours(kernel, n_components, basis, **options):
-    return GegenbauerFeatures(kernel, n_components, basis=basis, **options)
+    return gzk.GegenbauerFeatures(kernel, n_components, basis=basis, **options)
 
 
 MAPS = {
@@ -84,39 +62,39 @@ MAPS = {
     "random-iid": Map(ours(GAMMA, 1, "random", directions="iid"), gaussian(N, 2)),
     "hybrid": Map(ours(GAMMA, 150, "hybrid", tol=1e-6), ball(N, 5, 1.5)),
     "adapted": Map(ours(GAMMA, 30, "adapted"), gaussian(N, 3), blas=True),
-    "per-column": Map(ours(Gaussian([0.1, 0.5, 2.0]), 64, "auto"), gaussian(N, 3)),
-    "zonal-function": Map(ours(Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
-    "zonal-coefficients": Map(ours(Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
-    "product": Map(ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
-    "product-columns": Map(ProductFeatures("gaussian", 90), gaussian(N, 5)),
-    "product-adapted": Map(ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted"), gaussian(N, 3), blas=True),
-    "block": Map(BlockFourierFeatures("gaussian", 333), gaussian(N, 150)),
-    "block-permutation": Map(BlockFourierFeatures("matern", 64, arrangement="permutation"), gaussian(N, 17) / 4),
-    "block-laplacian": Map(BlockFourierFeatures(Laplacian(0.1), 30), gaussian(N, 9)),
-    "block-mix": Map(BlockFourierFeatures("gaussian", 65, mix="hadamard"), gaussian(N, 100)),
-    "published": Map(PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3), gaussian(N, 3)),
-    "published-zonal": Map(PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)),
-    "fourier": Map(RandomFourierFeatures("matern", 130), gaussian(N, 9)),
-    "fourier-qmc": Map(RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)),
-    "fourier-wide": Map(RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal"), gaussian(N, 64), blas=True),
-    "fastfood": Map(FastfoodFeatures("matern", 130), gaussian(N, 9)),
-    "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111), gaussian(N, 64)),
-    "maclaurin": Map(MaclaurinFeatures(GAMMA, 130), ball(N, 5)),
-    "maclaurin-wide": Map(MaclaurinFeatures(Polynomial(3), 1111), sphere(N, 64), blas=True),
-    "nystrom": Map(NystromFeatures("matern", 20), gaussian(N, 3), blas=True),
-    "nystrom-sphere": Map(NystromFeatures(Zonal(np.exp), 9, landmarks="rls"), sphere(N, 3), blas=True),
-    "adaptive-sketch": Map(AdaptiveSketchFeatures(GAMMA, 90), ball(N, 5, 2.0), blas=True),
-    "adaptive-sketch-polynomial": Map(AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60), sphere(N, 17), blas=True),
-    "count-sketch": Map(CountSketch(30), gaussian(N, 64)),
-    "osnap": Map(CountSketch(31, n_nonzeros=4), gaussian(N, 64)),
-    "hadamard-projection": Map(HadamardProjection(30), gaussian(N, 300)),
-    "hadamard-projection-more": Map(HadamardProjection(39), gaussian(N, 9)),
-    "fast-jl": Map(FastJLProjection(31), gaussian(N, 300)),
-    "tensor-sketch": Map(TensorSketchFeatures(Polynomial(3, gamma=0.1), 128), gaussian(N, 9)),
-    "tensor-sketch-odd": Map(TensorSketchFeatures(Polynomial(2, coef0=0.0), 101), sphere(N, 17)),
-    "poly-sketch": Map(PolySketchFeatures(Polynomial(3, gamma=0.1), 101), gaussian(N, 9)),
-    "poly-sketch-gaussian": Map(PolySketchFeatures(Gaussian(0.5), 90, n_nonzeros=2), sphere(N, 9)),
-    "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33), gaussian(N, 2)),
+    "per-column": Map(ours(gzk.Gaussian([0.1, 0.5, 2.0]), 64, "auto"), gaussian(N, 3)),
+    "zonal-function": Map(ours(gzk.Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
+    "zonal-coefficients": Map(ours(gzk.Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
+    "product": Map(gzk.ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
+    "product-columns": Map(gzk.ProductFeatures("gaussian", 90), gaussian(N, 5)),
+    "product-adapted": Map(gzk.ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted"), gaussian(N, 3), blas=True),
+    "block": Map(gzk.BlockFourierFeatures("gaussian", 333), gaussian(N, 150)),
+    "block-permutation": Map(gzk.BlockFourierFeatures("matern", 64, arrangement="permutation"), gaussian(N, 17) / 4),
+    "block-laplacian": Map(gzk.BlockFourierFeatures(gzk.Laplacian(0.1), 30), gaussian(N, 9)),
+    "block-mix": Map(gzk.BlockFourierFeatures("gaussian", 65, mix="hadamard"), gaussian(N, 100)),
+    "published": Map(gzk.PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3), gaussian(N, 3)),
+    "published-zonal": Map(gzk.PublishedGegenbauerFeatures(gzk.Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)),
+    "fourier": Map(gzk.RandomFourierFeatures("matern", 130), gaussian(N, 9)),
+    "fourier-qmc": Map(gzk.RandomFourierFeatures(gzk.Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)),
+    "fourier-wide": Map(gzk.RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal"), gaussian(N, 64), blas=True),
+    "fastfood": Map(gzk.FastfoodFeatures("matern", 130), gaussian(N, 9)),
+    "fastfood-wide": Map(gzk.FastfoodFeatures("gaussian", 1111), gaussian(N, 64)),
+    "maclaurin": Map(gzk.MaclaurinFeatures(GAMMA, 130), ball(N, 5)),
+    "maclaurin-wide": Map(gzk.MaclaurinFeatures(gzk.Polynomial(3), 1111), sphere(N, 64), blas=True),
+    "nystrom": Map(gzk.NystromFeatures("matern", 20), gaussian(N, 3), blas=True),
+    "nystrom-sphere": Map(gzk.NystromFeatures(gzk.Zonal(np.exp), 9, landmarks="rls"), sphere(N, 3), blas=True),
+    "adaptive-sketch": Map(gzk.AdaptiveSketchFeatures(GAMMA, 90), ball(N, 5, 2.0), blas=True),
+    "adaptive-sketch-polynomial": Map(gzk.AdaptiveSketchFeatures(gzk.Polynomial(3), 101, n_rows=60), sphere(N, 17), blas=True),
+    "count-sketch": Map(gzk.CountSketch(30), gaussian(N, 64)),
+    "osnap": Map(gzk.CountSketch(31, n_nonzeros=4), gaussian(N, 64)),
+    "hadamard-projection": Map(gzk.HadamardProjection(30), gaussian(N, 300)),
+    "hadamard-projection-more": Map(gzk.HadamardProjection(39), gaussian(N, 9)),
+    "fast-jl": Map(gzk.FastJLProjection(31), gaussian(N, 300)),
+    "tensor-sketch": Map(gzk.TensorSketchFeatures(gzk.Polynomial(3, gamma=0.1), 128), gaussian(N, 9)),
+    "tensor-sketch-odd": Map(gzk.TensorSketchFeatures(gzk.Polynomial(2, coef0=0.0), 101), sphere(N, 17)),
+    "poly-sketch": Map(gzk.PolySketchFeatures(gzk.Polynomial(3, gamma=0.1), 101), gaussian(N, 9)),
+    "poly-sketch-gaussian": Map(gzk.PolySketchFeatures(gzk.Gaussian(0.5), 90, n_nonzeros=2), sphere(N, 9)),
+    "fourier-modified": Map(gzk.ModifiedFourierFeatures(GAMMA, 33), gaussian(N, 2)),
 }  # fmt: skip
 every_map = pytest.mark.parametrize("name", MAPS)
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -450,15 +428,16 @@ def write(path):
         for dtype in (np.float32, np.float64):
             features, X = given(name, dtype)
             results[f"{name} {np.dtype(dtype)}"] = features.transform(X)
-    np.savez(path, isa=show_config()["isa"], **results)
+    np.savez(path, isa=gzk.show_config()["isa"], **results)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "level", [each for each in show_config()["supported_isa"] if each != show_config()["isa"]]
+    "level",
+    [each for each in gzk.show_config()["supported_isa"] if each != gzk.show_config()["isa"]],
 )
 def test_instruction_sets_agree(level, tmp_path):
-    if show_config()["isa"] == "plain":
+    if gzk.show_config()["isa"] == "plain":
         pytest.skip("this processor has one plain build")
     command = [sys.executable, __file__, str(tmp_path / "Z.npz")]
     environment = os.environ | {"GZKCORE_ISA": level}
@@ -479,7 +458,7 @@ def test_warnings_do_not_depend_on_chunks():
     """One TruncationWarning for each call that has points too far out."""
     features = ours(GAMMA, 60, "harmonic").fit(ball(N, 3, 1.0))
     far = ball(50, 3, 6.0)
-    with pytest.warns(TruncationWarning) as record:
+    with pytest.warns(gzk.TruncationWarning) as record:
         features.transform(np.tile(far, (400, 1)))
     assert len(record) == 1
 
@@ -595,7 +574,11 @@ def test_a_width_beyond_the_tables_is_refused(name):
 
 def test_more_columns_than_the_tables_count_are_refused():
     X = sparse.csr_array(([1.0], [2**31], [0, 1]), shape=(1, 2**31 + 1))
-    for features in (HadamardProjection(4), FastJLProjection(4), FastfoodFeatures(Gaussian(1.0))):
+    for features in (
+        gzk.HadamardProjection(4),
+        gzk.FastJLProjection(4),
+        gzk.FastfoodFeatures(gzk.Gaussian(1.0)),
+    ):
         with pytest.raises(ValueError, match=r"X has 2147483649 .* at most 1073741824; reduce"):
             features.fit(X)
 
@@ -626,7 +609,7 @@ def test_more_mapped_numbers_than_an_int32_counts(tmp_path):
         file.truncate(4 * shape[0] * shape[1])
     X = np.memmap(tmp_path / "X", np.float32, "r+", shape=shape)
     X[-1] = np.arange(shape[1])
-    features = CountSketch(4, random_state=0).fit(X[-3:])
+    features = gzk.CountSketch(4, random_state=0).fit(X[-3:])
     Z = features.transform(X)
     np.testing.assert_array_equal(Z[-3:], features.transform(X[-3:]))
     assert not Z[:-1].any()

@@ -3,43 +3,25 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gzkcore import (
-    AdaptiveSketchFeatures,
-    BlockFourierFeatures,
-    BlockProjection,
-    CountSketch,
-    FastfoodFeatures,
-    FastJLProjection,
-    GegenbauerFeatures,
-    HadamardProjection,
-    KernelFeatures,
-    MaclaurinFeatures,
-    MeanNormalizer,
-    NystromFeatures,
-    PolySketchFeatures,
-    ProductFeatures,
-    PublishedGegenbauerFeatures,
-    RandomFourierFeatures,
-    TensorSketchFeatures,
-)
+import gzkcore as gzk
 from gzkcore.features.nystrom import RULES
 
 PARTS = [(0, "gaussian"), (-1, "gaussian")]
 FROM_ALL_ROWS = [
-    BlockProjection(3), BlockFourierFeatures(n_components=9), BlockFourierFeatures(n_components=9, mix="hadamard"),
-    MeanNormalizer(), CountSketch(8), TensorSketchFeatures(n_components=15),
-    FastfoodFeatures(n_components=8), FastfoodFeatures(n_components=15),
-    RandomFourierFeatures(n_components=15), RandomFourierFeatures(n_components=8, frequencies="qmc"),
-    GegenbauerFeatures(n_components=7), GegenbauerFeatures(n_components=7, basis="random"),
-    PublishedGegenbauerFeatures(n_components=6, degree=3, order=1),
-    KernelFeatures(n_components=4), MaclaurinFeatures(n_components=7), ProductFeatures("gaussian", 7),
-    PolySketchFeatures(n_components=8), PolySketchFeatures("gaussian", 15),
-    HadamardProjection(40), FastJLProjection(3),
+    gzk.BlockProjection(3), gzk.BlockFourierFeatures(n_components=9), gzk.BlockFourierFeatures(n_components=9, mix="hadamard"),
+    gzk.MeanNormalizer(), gzk.CountSketch(8), gzk.TensorSketchFeatures(n_components=15),
+    gzk.FastfoodFeatures(n_components=8), gzk.FastfoodFeatures(n_components=15),
+    gzk.RandomFourierFeatures(n_components=15), gzk.RandomFourierFeatures(n_components=8, frequencies="qmc"),
+    gzk.GegenbauerFeatures(n_components=7), gzk.GegenbauerFeatures(n_components=7, basis="random"),
+    gzk.PublishedGegenbauerFeatures(n_components=6, degree=3, order=1),
+    gzk.KernelFeatures(n_components=4), gzk.MaclaurinFeatures(n_components=7), gzk.ProductFeatures("gaussian", 7),
+    gzk.PolySketchFeatures(n_components=8), gzk.PolySketchFeatures("gaussian", 15),
+    gzk.HadamardProjection(40), gzk.FastJLProjection(3),
 ]  # fmt: skip
 FROM_SOME_ROWS = [
-    AdaptiveSketchFeatures("gaussian", 7), AdaptiveSketchFeatures("polynomial", 7),
-    GegenbauerFeatures(n_components=7, basis="adapted"), ProductFeatures(PARTS, 7, basis="adapted"),
-    *(NystromFeatures(n_components=5, landmarks=rule) for rule in RULES),
+    gzk.AdaptiveSketchFeatures("gaussian", 7), gzk.AdaptiveSketchFeatures("polynomial", 7),
+    gzk.GegenbauerFeatures(n_components=7, basis="adapted"), gzk.ProductFeatures(PARTS, 7, basis="adapted"),
+    *(gzk.NystromFeatures(n_components=5, landmarks=rule) for rule in RULES),
 ]  # fmt: skip
 for features in FROM_ALL_ROWS + FROM_SOME_ROWS:
     if "random_state" in features.get_params():
