@@ -86,9 +86,7 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
     ):
         with pytest.raises(ValueError, match="give another output, or delete the file"):
             compared(X, **{"output": path} | options)
-    with pytest.raises(
-        ValueError, match=r"data was 80 x 3 float64, checksum \w+, and is 80 x 3 .* now"
-    ):
+    with pytest.raises(ValueError, match=r"data was 80 x 3 float64, .*, and is 80 x 3 .* now"):
         compared(X + 1, output=path)
     with pytest.raises(ValueError, match="targets was None, and is 80 float64"):
         compared(X, X[:, 0], output=path)
@@ -115,9 +113,7 @@ def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
     compared(X, X[:, 0], **options)
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
-    with pytest.raises(
-        ValueError, match=re.escape(f"is not a result of compare of this version ({said})")
-    ):
+    with pytest.raises(ValueError, match=re.escape(f"of this version ({said})")):
         compared(X, X[:, 0], **options)
 
 

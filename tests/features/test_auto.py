@@ -10,22 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-import gzkcore
-from gzkcore import (
-    BlockFourierFeatures,
-    BlockProjection,
-    FastfoodFeatures,
-    Gaussian,
-    GegenbauerFeatures,
-    KernelFeatures,
-    Laplacian,
-    NystromFeatures,
-    Polynomial,
-    RandomFeatureRidge,
-    RandomFourierFeatures,
-    Spherical,
-    Zonal,
-)
+import gzkcore as gzk
 from gzkcore.features import auto
 from gzkcore.metrics import relative_frobenius_error
 
@@ -36,17 +21,17 @@ def rows(n, dim, seed=0, dtype=np.float64):
 
 def test_the_choice_is_one_of_the_best():
     X = rows(900, 4)
-    features = KernelFeatures(n_components=128, random_state=0).fit(X)
+    features = gzk.KernelFeatures(n_components=128, random_state=0).fit(X)
     K = features.kernel_(X[:300])
     ours = relative_frobenius_error(K, features.transform(X[:300]))
     for basis in ("auto", "random", "harmonic"):
-        other = GegenbauerFeatures(features.kernel_, 128, basis=basis, random_state=1).fit(X)
+        other = gzk.GegenbauerFeatures(features.kernel_, 128, basis=basis, random_state=1).fit(X)
         assert ours <= 1.3 * relative_frobenius_error(K, other.transform(X[:300]))
 
 
 def test_it_says_what_and_why():
-    features = KernelFeatures(n_components=64, random_state=0).fit(rows(400, 3))
-    assert isinstance(features.chosen_, GegenbauerFeatures)
+    features = gzk.KernelFeatures(n_components=64, random_state=0).fit(rows(400, 3))
+    assert isinstance(features.chosen_, gzk.GegenbauerFeatures)
     error = features.errors_[features.family_]
     assert features.why_.startswith(f"{features.family_} (")
     assert f"relative Frobenius error of the kernel is {error:.2g}" in features.why_
@@ -60,7 +45,7 @@ def test_with_targets_it_looks_only_at_what_predicts_best(labels):
     X = rows(900, 3)
     y = np.sin(3 * X[:, 0])
     y = np.where(y > 0, "up", "down") if labels else y
-    features = KernelFeatures(Gaussian(2.0), n_components=128, random_state=0).fit(X, y)
+    features = gzk.KernelFeatures(gzk.Gaussian(2.0), n_components=128, random_state=0).fit(X, y)
     assert features.held_out_.keys() == features.errors_.keys()
     best = min(features.held_out_.values())
     good = [name for name, error in features.held_out_.items() if error <= 1.02 * best]
@@ -72,9 +57,9 @@ def test_with_targets_it_looks_only_at_what_predicts_best(labels):
 @pytest.mark.parametrize("y", [None, np.ones(300), np.full(300, np.nan)])
 def test_targets_that_say_nothing_are_left_alone(y):
     X = rows(300, 3)
-    features = KernelFeatures(n_components=32, random_state=0).fit(X, y)
+    features = gzk.KernelFeatures(n_components=32, random_state=0).fit(X, y)
     assert features.held_out_ == {}
-    assert features.why_ == KernelFeatures(n_components=32, random_state=0).fit(X).why_
+    assert features.why_ == gzk.KernelFeatures(n_components=32, random_state=0).fit(X).why_
 
 
 def test_the_error_held_out_is_that_of_a_ridge():
@@ -87,13 +72,15 @@ def test_the_error_held_out_is_that_of_a_ridge():
 
 
 def test_hopeless_kernels_are_called_so():
-    features = KernelFeatures(Gaussian(1.0), n_components=16, random_state=0).fit(rows(300, 9))
+    features = gzk.KernelFeatures(gzk.Gaussian(1.0), n_components=16, random_state=0).fit(
+        rows(300, 9)
+    )
     assert "No features of this width approximate this kernel well" in features.why_
 
 
 def test_same_seed_same_choice_and_features():
     X = rows(500, 9)
-    a, b = (KernelFeatures(n_components=64, random_state=7).fit(X) for _ in range(2))
+    a, b = (gzk.KernelFeatures(n_components=64, random_state=7).fit(X) for _ in range(2))
     assert a.why_ == b.why_
     np.testing.assert_array_equal(a.transform(X), b.transform(X))
 
@@ -101,7 +88,7 @@ def test_same_seed_same_choice_and_features():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_transformer_manners(dtype, tmp_path):
     X = rows(300, 3, dtype=dtype)
-    features = KernelFeatures(n_components=50, random_state=0).fit(X)
+    features = gzk.KernelFeatures(n_components=50, random_state=0).fit(X)
     Z = features.transform(X)
     assert Z.dtype == dtype
     assert Z.shape == (300, 50)
@@ -110,9 +97,9 @@ def test_transformer_manners(dtype, tmp_path):
     np.testing.assert_array_equal(out, Z)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(features)).transform(X), Z)
     features.save(tmp_path / "f.gzk")
-    np.testing.assert_array_equal(gzkcore.load(tmp_path / "f.gzk").transform(X), Z)
+    np.testing.assert_array_equal(gzk.load(tmp_path / "f.gzk").transform(X), Z)
     assert list(features.get_feature_names_out()[:1]) == ["kernelfeatures0"]
-    searched = clone(KernelFeatures()).set_params(kernel__gamma=0.25)
+    searched = clone(gzk.KernelFeatures()).set_params(kernel__gamma=0.25)
     assert searched.kernel.gamma == 0.25
 
 
@@ -120,7 +107,7 @@ def test_many_sparse_columns_are_reduced():
     X = sp.random_array(
         (400, 3000), density=0.01, random_state=np.random.default_rng(0), format="csr"
     )
-    features = KernelFeatures(n_components=64, random_state=0).fit(X)
+    features = gzk.KernelFeatures(n_components=64, random_state=0).fit(X)
     assert features.chosen_.dim_ == 64
     assert "3000 columns reduced to 64" in features.why_
     Z = features.transform(X)
@@ -132,15 +119,17 @@ def test_polynomials_of_many_columns_may_be_sketched():
     X = sp.random_array(
         (300, 300), density=0.05, random_state=np.random.default_rng(0), format="csr"
     )
-    features = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X)
+    features = gzk.KernelFeatures(gzk.Polynomial(2), n_components=16, random_state=0).fit(X)
     assert "TensorSketch" in features.errors_
-    narrow = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X[:, :20])
+    narrow = gzk.KernelFeatures(gzk.Polynomial(2), n_components=16, random_state=0).fit(X[:, :20])
     assert "TensorSketch" not in narrow.errors_
 
 
 def test_one_row_and_few_rows():
     for n in (1, 2, 5):
-        assert KernelFeatures(n_components=8, random_state=0).fit_transform(rows(n, 2)).shape == (
+        assert gzk.KernelFeatures(n_components=8, random_state=0).fit_transform(
+            rows(n, 2)
+        ).shape == (
             n,
             8,
         )
@@ -149,26 +138,28 @@ def test_one_row_and_few_rows():
 def test_other_kernels():
     S = rows(300, 3)
     S /= np.linalg.norm(S, axis=1, keepdims=True)
-    features = KernelFeatures(Zonal(np.exp), n_components=64, random_state=0).fit(S)
+    features = gzk.KernelFeatures(gzk.Zonal(np.exp), n_components=64, random_state=0).fit(S)
     np.testing.assert_allclose(
         features.transform(S) @ features.transform(S).T, np.exp(S @ S.T), atol=1e-5
     )
-    features = KernelFeatures(Laplacian(0.5), n_components=512, random_state=0).fit(S)
-    assert isinstance(features.chosen_, RandomFourierFeatures)
-    features = KernelFeatures(Spherical(1.0), n_components=8, random_state=0).fit(S)
-    assert isinstance(features.chosen_, NystromFeatures)
+    features = gzk.KernelFeatures(gzk.Laplacian(0.5), n_components=512, random_state=0).fit(S)
+    assert isinstance(features.chosen_, gzk.RandomFourierFeatures)
+    features = gzk.KernelFeatures(gzk.Spherical(1.0), n_components=8, random_state=0).fit(S)
+    assert isinstance(features.chosen_, gzk.NystromFeatures)
     assert list(features.errors_) == ["Nystrom"]
     assert {"Gegenbauer", "Fourier, orthogonal frequencies"} <= features.not_tried_.keys()
     assert "its kink at theta has no short series" in features.not_tried_["Gegenbauer"]
     assert all(name in features.why_.split("Not tried")[1] for name in features.not_tried_)
     with pytest.raises(ValueError, match="Spherical"):  # fewer rows than columns
-        KernelFeatures(Spherical(1.0), n_components=512).fit(S)
+        gzk.KernelFeatures(gzk.Spherical(1.0), n_components=512).fit(S)
 
 
 def test_it_is_the_default_of_learners():
     X = rows(400, 3)
-    model = make_pipeline(RandomFeatureRidge(alpha=1e-3, random_state=0)).fit(X, np.sin(X[:, 0]))
-    assert isinstance(model[0].features_, KernelFeatures)
+    model = make_pipeline(gzk.RandomFeatureRidge(alpha=1e-3, random_state=0)).fit(
+        X, np.sin(X[:, 0])
+    )
+    assert isinstance(model[0].features_, gzk.KernelFeatures)
     assert model.score(X, np.sin(X[:, 0])) > 0.99
 
 
@@ -177,17 +168,17 @@ def test_frames_asked_for_are_made_of_the_result_alone():
     X = rows(200, 3)
     wide = rows(100, 300)
     with config_context(transform_output="pandas"):
-        features = KernelFeatures(n_components=16, random_state=0).fit(X)
+        features = gzk.KernelFeatures(n_components=16, random_state=0).fit(X)
         assert list(features.transform(X).columns) == list(features.get_feature_names_out())
-        RandomFeatureRidge(features, alpha=1e-3).fit(X, X[:, 0]).predict(X)
-        KernelFeatures(n_components=8, random_state=0).fit(wide)
+        gzk.RandomFeatureRidge(features, alpha=1e-3).fit(X, X[:, 0]).predict(X)
+        gzk.KernelFeatures(n_components=8, random_state=0).fit(wide)
 
 
 def test_malformed_sparse_rows_are_refused():
     X = sp.random_array((50, 40), density=0.2, random_state=np.random.default_rng(0), format="csr")
     maps = [
-        BlockFourierFeatures(n_components=4), BlockProjection(4), FastfoodFeatures(n_components=4),
-        GegenbauerFeatures(n_components=4), RandomFourierFeatures(n_components=4),
+        gzk.BlockFourierFeatures(n_components=4), gzk.BlockProjection(4), gzk.FastfoodFeatures(n_components=4),
+        gzk.GegenbauerFeatures(n_components=4), gzk.RandomFourierFeatures(n_components=4),
     ]  # fmt: skip
     fitted = [features.fit(X) for features in maps]
     far, long = X.copy(), X.copy()

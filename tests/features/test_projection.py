@@ -400,9 +400,7 @@ def test_bad_arguments():
             hadamard_projection(X, [[1, 1, 1]], rows)
     with pytest.raises(ValueError, match=r"X and signs have shapes \(4, 3\) and \(1, 2\)"):
         hadamard_projection(X, [[1, 1]], [0])
-    with pytest.raises(
-        ValueError, match=r"P has shape \(1, 3\); pass one or more rows of 4 columns"
-    ):
+    with pytest.raises(ValueError, match=r"P has shape \(1, 3\); pass .* 4 columns"):
         fast_jl_projection(X, [1, 1, 1], np.ones((1, 3)))
     with pytest.raises(ValueError, match=r"X and signs have shapes \(4, 3\) and \(2,\)"):
         fast_jl_projection(X, [1, 1], np.ones((1, 4)))

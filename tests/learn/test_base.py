@@ -28,48 +28,27 @@ from sklearn.utils.estimator_checks import (
 )
 from tolerances import LEARNERS
 
-import gzkcore
-from gzkcore import (
-    Checkpoint,
-    GegenbauerFeatures,
-    GramAccumulator,
-    KernelClassifier,
-    KernelFeatures,
-    KernelLogisticRegression,
-    KernelPoissonRegressor,
-    KernelQuantileRegressor,
-    KernelRegressor,
-    KernelRidge,
-    KernelRidgeClassifier,
-    Matern,
-    MomentsAccumulator,
-    RandomFeatureCCA,
-    RandomFeatureKMeans,
-    RandomFeaturePCA,
-    RandomFeatureRidge,
-    RandomFeatureRidgeClassifier,
-    RandomFeatureRidgeClassifierCV,
-    RandomFeatureRidgeCV,
-    RandomFourierFeatures,
-    SphereHeat,
-    load,
-)
+import gzkcore as gzk
 from gzkcore._util import threads as _threads
 from gzkcore._util.state import fitted_attributes
 from gzkcore.passes.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
-OURS = GegenbauerFeatures(n_components=16, basis="random", radius=9.0, center=None, random_state=0)
+OURS = gzk.GegenbauerFeatures(
+    n_components=16, basis="random", radius=9.0, center=None, random_state=0
+)
 
 # A fit needs targets, labels, a second view, or nothing.
 LEARNERS_ON = {
-    "ridge": lambda features: RandomFeatureRidge(features, 0.1),
-    "ridge-cv": lambda features: RandomFeatureRidgeCV(features, [0.1, 1.0], cv=3),
-    "classifier": lambda features: RandomFeatureRidgeClassifier(features, 0.1),
-    "classifier-cv": lambda features: RandomFeatureRidgeClassifierCV(features, [0.1, 1.0], cv=3),
-    "pca": lambda features: RandomFeaturePCA(features, 3),
-    "cca": lambda features: RandomFeatureCCA(features, n_components=2),
-    "kmeans": lambda features: RandomFeatureKMeans(features, 3, random_state=0),
+    "ridge": lambda features: gzk.RandomFeatureRidge(features, 0.1),
+    "ridge-cv": lambda features: gzk.RandomFeatureRidgeCV(features, [0.1, 1.0], cv=3),
+    "classifier": lambda features: gzk.RandomFeatureRidgeClassifier(features, 0.1),
+    "classifier-cv": lambda features: gzk.RandomFeatureRidgeClassifierCV(
+        features, [0.1, 1.0], cv=3
+    ),
+    "pca": lambda features: gzk.RandomFeaturePCA(features, 3),
+    "cca": lambda features: gzk.RandomFeatureCCA(features, n_components=2),
+    "kmeans": lambda features: gzk.RandomFeatureKMeans(features, 3, random_state=0),
 }
 every = pytest.mark.parametrize("name", LEARNERS_ON)
 streaming = pytest.mark.parametrize("name", [n for n in LEARNERS_ON if n != "kmeans"])
@@ -221,7 +200,7 @@ def test_nothing_of_the_caller_is_written(name):
     features = FunctionTransformer()  # the features are X itself
     models = [LEARNERS_ON[name](features)]
     if name == "ridge-cv":
-        models.append(RandomFeatureRidgeCV(features, cv="loo"))
+        models.append(gzk.RandomFeatureRidgeCV(features, cv="loo"))
     for model in models:
         output(model.fit(*given), X)
     assert not hasattr(features, "n_features_in_")
@@ -325,7 +304,7 @@ def test_models_of_other_classes_are_not_merged(name):
     one = LEARNERS_ON[name](RBF9).fit(X, second(name, X))
     kind = type(one).__name__
     before = output(one, X)
-    different = RandomFeatureCCA() if kind == "RandomFeaturePCA" else RandomFeaturePCA()
+    different = gzk.RandomFeatureCCA() if kind == "RandomFeaturePCA" else gzk.RandomFeaturePCA()
     for other in (None, different, X):
         wanted = f"^other is a {type(other).__name__}; pass another {kind} to merge$"
         with pytest.raises(TypeError, match=wanted):
@@ -353,7 +332,7 @@ def test_features_that_refuse_most_points_are_compared_too(name, wanted):
     if wanted == "unit rows":
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         maps = [
-            GegenbauerFeatures(SphereHeat(0.1), 16, basis="random", random_state=seed)
+            gzk.GegenbauerFeatures(gzk.SphereHeat(0.1), 16, basis="random", random_state=seed)
             for seed in (0, 1)
         ]
     models = [LEARNERS_ON[name](features) for features in maps]
@@ -407,7 +386,7 @@ def test_rows_of_weight_0_are_not_there(name):
     far = np.concatenate([X, 100.0 * X[:50]])
     y = second(name, far)
     padded = np.concatenate([weight, np.zeros(50)])
-    model = LEARNERS_ON[name](GegenbauerFeatures(n_components=16, random_state=0))
+    model = LEARNERS_ON[name](gzk.GegenbauerFeatures(n_components=16, random_state=0))
     if name == "kmeans":  # whose starts are rows, drawn by number
         model.set_params(init=model.set_params(n_init=1).fit(X, None, weight).cluster_centers_)
     found = clone(model).fit(far, y, sample_weight=padded)
@@ -481,9 +460,9 @@ def test_sources_give_the_same_answer(name, kind):
     make = LEARNERS_ON[name]
     if name == "kmeans":  # starts are drawn from samples, and not the same ones
         centers = OURS.fit(X).transform(X[:3])
-        make = lambda features: RandomFeatureKMeans(features, 3, init=centers, tol=0.0)  # noqa: E731
+        make = lambda features: gzk.RandomFeatureKMeans(features, 3, init=centers, tol=0.0)  # noqa: E731
     if name == "cca":
-        make = lambda features: RandomFeatureCCA(features, FunctionTransformer())  # noqa: E731
+        make = lambda features: gzk.RandomFeatureCCA(features, FunctionTransformer())  # noqa: E731
     wanted = make(features).fit(X, y, sample_weight=weight)
     given, labels, weights = source(kind, X, y, weight)
     model = make(features).fit(given, labels, sample_weight=weights)
@@ -509,7 +488,7 @@ def test_sources_give_the_same_answer(name, kind):
 @pytest.mark.parametrize("form", ["arrays", "batches"])
 def test_rows_without_weight_have_no_r2(form):
     X, weight = data(30)
-    model = RandomFeatureRidge(RBF9).fit(X, X[:, 0])
+    model = gzk.RandomFeatureRidge(RBF9).fit(X, X[:, 0])
     rows = X, X[:, 0], 0 * weight
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.score(*rows) if form == "arrays" else model.score([rows])
@@ -519,12 +498,12 @@ def test_rows_without_weight_have_no_r2(form):
 def test_starts_and_empty_clusters_of_a_source(kind):
     X, _ = data(900)
     given, *_ = source(kind, X, None, None)
-    wanted = RandomFeatureKMeans(RBF9, 5, random_state=0).fit(X)
-    model = RandomFeatureKMeans(RBF9, 5, random_state=0).fit(given)
+    wanted = gzk.RandomFeatureKMeans(RBF9, 5, random_state=0).fit(X)
+    model = gzk.RandomFeatureKMeans(RBF9, 5, random_state=0).fit(given)
     assert model.inertia_ <= 1.02 * wanted.inertia_
     far = np.full((2, 9), 100.0)
     init = np.concatenate([RBF9.fit(X).transform(X[:2]), far])
-    model, wanted = (RandomFeatureKMeans(RBF9, 4, init=init).fit(V) for V in (given, X))
+    model, wanted = (gzk.RandomFeatureKMeans(RBF9, 4, init=init).fit(V) for V in (given, X))
     close(model.cluster_centers_, wanted.cluster_centers_)
 
 
@@ -541,7 +520,7 @@ def test_partial_fit_takes_a_batch_not_a_source(name, kind):
 def test_an_iterator_is_not_enough_for_kmeans():
     X, _ = data()
     with pytest.raises(ValueError, match="k-means reads the rows again and again"):
-        RandomFeatureKMeans(RBF9).fit(iter(Batches(X)))
+        gzk.RandomFeatureKMeans(RBF9).fit(iter(Batches(X)))
 
 
 @pytest.mark.parametrize("kind", ["batches", "dask"])
@@ -550,7 +529,7 @@ def test_weights_of_classes_in_sources(kind, class_weight):
     X, weight = data()
     order = np.argsort(second("classifier", X), kind="stable")  # one class after the other
     X, y = X[order], second("classifier", X)[order]
-    model = RandomFeatureRidgeClassifier(OURS, 0.1, class_weight=class_weight)
+    model = gzk.RandomFeatureRidgeClassifier(OURS, 0.1, class_weight=class_weight)
     given, labels, weights = source(kind, X, y, weight)
     found = clone(model).fit(given, labels, weights)
     close(output(found, X), output(clone(model).fit(X, y, weight), X))
@@ -566,11 +545,11 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
     parts = (X, y, weight) if kind == "arrays" else (Batches(X, y, weight), None, None)
     model = LEARNERS_ON[name](FrozenEstimator(OURS.fit(X)) if frozen else OURS)
     if name == "cca":
-        model.set_params(features_y=RandomFourierFeatures(n_components=8, random_state=0))
+        model.set_params(features_y=gzk.RandomFourierFeatures(n_components=8, random_state=0))
     monkeypatch.setattr("gzkcore.passes.streams.ARRAY_ROWS", 64)
     wanted = clone(model).fit(*parts, checkpoint=tmp_path / "other.gzk")
-    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
-    accumulator = MomentsAccumulator if name in ("pca", "cca") else GramAccumulator
+    checkpoint = gzk.Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
+    accumulator = gzk.MomentsAccumulator if name in ("pca", "cca") else gzk.GramAccumulator
     original, calls = accumulator.add, iter(range(100))
 
     def add(self, *args, **kwargs):
@@ -594,7 +573,7 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
 @in_either_way
 def test_frozen_features_stay_as_they_are(name, method):
     X, _ = data()
-    features = GegenbauerFeatures(n_components=16).fit(X[:100]).set_output(transform="pandas")
+    features = gzk.GegenbauerFeatures(n_components=16).fit(X[:100]).set_output(transform="pandas")
     before = features.transform(X[100:])
     model = LEARNERS_ON[name](FrozenEstimator(features))
     if name == "cca":
@@ -627,7 +606,7 @@ def test_features_are_cloned_and_seeded(name):
 def test_default_features(name):
     X, _ = data(60)
     model = LEARNERS_ON[name](None).set_params(features__n_components=20, random_state=0)
-    assert isinstance(model.features, KernelFeatures)
+    assert isinstance(model.features, gzk.KernelFeatures)
     assert model.fit(X, second(name, X)).features_.n_components == 20
     for features in (RBFSampler, Ridge()):
         with pytest.raises(TypeError, match=r"features=.* is not a transformer; pass an inst"):
@@ -646,14 +625,16 @@ FAILS = {
 
 @parametrize_with_checks(
     [
-        RandomFeatureRidge(FunctionTransformer()),
-        RandomFeatureRidgeCV(FunctionTransformer(), [0.1, 1.0]),
-        RandomFeatureRidgeCV(RBFSampler(gamma=0.01, n_components=60, random_state=0), [1e-3, 1e-2]),
-        RandomFeatureRidgeClassifier(FunctionTransformer()),
-        RandomFeatureRidgeClassifierCV(FunctionTransformer(), [0.1, 1.0]),
-        RandomFeaturePCA(FunctionTransformer()),
-        RandomFeatureCCA(FunctionTransformer(), n_components=1),
-        RandomFeatureKMeans(FunctionTransformer()),
+        gzk.RandomFeatureRidge(FunctionTransformer()),
+        gzk.RandomFeatureRidgeCV(FunctionTransformer(), [0.1, 1.0]),
+        gzk.RandomFeatureRidgeCV(
+            RBFSampler(gamma=0.01, n_components=60, random_state=0), [1e-3, 1e-2]
+        ),
+        gzk.RandomFeatureRidgeClassifier(FunctionTransformer()),
+        gzk.RandomFeatureRidgeClassifierCV(FunctionTransformer(), [0.1, 1.0]),
+        gzk.RandomFeaturePCA(FunctionTransformer()),
+        gzk.RandomFeatureCCA(FunctionTransformer(), n_components=1),
+        gzk.RandomFeatureKMeans(FunctionTransformer()),
     ],
     expected_failed_checks=lambda model: {
         f"check_sample_weight_equivalence_on_{kind}_data": FAILS[type(model).__name__]
@@ -666,7 +647,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-FEW = GegenbauerFeatures(n_components=8)
+FEW = gzk.GegenbauerFeatures(n_components=8)
 
 
 @pytest.mark.slow
@@ -674,8 +655,8 @@ FEW = GegenbauerFeatures(n_components=8)
     check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data,
 ], ids=["dense", "sparse"])  # fmt: skip
 @pytest.mark.parametrize("model", [
-    RandomFeatureRidge(), RandomFeatureRidgeClassifier(), RandomFeatureRidge(FEW),
-    RandomFeatureRidgeClassifier(FEW), RandomFeaturePCA(FEW, n_components=2),
+    gzk.RandomFeatureRidge(), gzk.RandomFeatureRidgeClassifier(), gzk.RandomFeatureRidge(FEW),
+    gzk.RandomFeatureRidgeClassifier(FEW), gzk.RandomFeaturePCA(FEW, n_components=2),
 ], ids=str)  # fmt: skip
 def test_a_row_of_weight_2_is_two_rows_for_features_too(model, check):
     check(type(model).__name__, model)
@@ -686,7 +667,7 @@ def test_files_and_pickles_give_back_the_model(name, tmp_path):
     X, weight = data()
     model = fit(name, X, weight, OURS)
     model.save(tmp_path / "m.gzk")
-    for again in (load(tmp_path / "m.gzk"), pickle.loads(pickle.dumps(model))):
+    for again in (gzk.load(tmp_path / "m.gzk"), pickle.loads(pickle.dumps(model))):
         assert type(again) is type(model)
         assert_array_equal(output(again, X), output(model, X))
         assert_array_equal(output(again, X.astype(np.float32)), output(model, X.astype(np.float32)))
@@ -765,7 +746,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was():
     X, _ = data(5000)
     y = second("ridge", X)
     features = clone(RBF9).fit(X)
-    model = RandomFeatureRidge(features).partial_fit(X[:1000], y[:1000])
+    model = gzk.RandomFeatureRidge(features).partial_fit(X[:1000], y[:1000])
     before = model.predict(X)
     interrupt = interrupting(3)
     model.moments_.features = FunctionTransformer(
@@ -848,14 +829,14 @@ def test_callbacks(name, monkeypatch):
 def test_a_callback_may_stop_iterations():
     pytest.importorskip("sklearn.callback")
     X, _ = data()
-    model = RandomFeatureKMeans(RBF9, 8, tol=0.0, random_state=0).set_callbacks(Diary(5)).fit(X)
+    model = gzk.RandomFeatureKMeans(RBF9, 8, tol=0.0, random_state=0).set_callbacks(Diary(5)).fit(X)
     assert model.n_iter_ <= 2
     assert model.labels_.shape == (300,)
 
 
 OUTSIDE = [
-    gzkcore.TableEncoder(), gzkcore.KernelRidge(), gzkcore.KernelRidgeClassifier(), gzkcore.KernelRegressor(),
-    gzkcore.RandomFeatureRidge(), gzkcore.RandomFeaturePCA(), gzkcore.RandomFeatureKMeans(n_clusters=2), gzkcore.CountSketch(4),
+    gzk.TableEncoder(), gzk.KernelRidge(), gzk.KernelRidgeClassifier(), gzk.KernelRegressor(),
+    gzk.RandomFeatureRidge(), gzk.RandomFeaturePCA(), gzk.RandomFeatureKMeans(n_clusters=2), gzk.CountSketch(4),
 ]  # fmt: skip
 
 
@@ -870,16 +851,16 @@ def test_sparse_rows_that_point_outside_are_refused(model, form):
 
 # ---- what is told of wrong arguments, by every learner of targets or labels
 
-RIDGE = Matern(nu=1.5)
+RIDGE = gzk.Matern(nu=1.5)
 WITH_TARGETS = [
-    KernelRegressor(random_state=0), KernelRidge(RIDGE, 0.1), RandomFeatureRidge(RBF9, 0.1),
-    RandomFeatureRidgeCV(RBF9), KernelPoissonRegressor(RIDGE), KernelQuantileRegressor(RIDGE),
+    gzk.KernelRegressor(random_state=0), gzk.KernelRidge(RIDGE, 0.1), gzk.RandomFeatureRidge(RBF9, 0.1),
+    gzk.RandomFeatureRidgeCV(RBF9), gzk.KernelPoissonRegressor(RIDGE), gzk.KernelQuantileRegressor(RIDGE),
 ]  # fmt: skip
 WITH_LABELS = [
-    KernelClassifier(random_state=0),
-    KernelRidgeClassifier(RIDGE, 0.1),
-    KernelLogisticRegression(RIDGE),
-    RandomFeatureRidgeClassifier(RBF9, 0.1),
+    gzk.KernelClassifier(random_state=0),
+    gzk.KernelRidgeClassifier(RIDGE, 0.1),
+    gzk.KernelLogisticRegression(RIDGE),
+    gzk.RandomFeatureRidgeClassifier(RBF9, 0.1),
 ]
 of_targets = pytest.mark.parametrize("given", WITH_TARGETS, ids=lambda each: type(each).__name__)
 of_labels = pytest.mark.parametrize("given", WITH_LABELS, ids=lambda each: type(each).__name__)
@@ -972,7 +953,9 @@ def test_names_of_columns_are_looked_at(given):
     other = frame.rename(columns={"p": "z"})
     refused(ValueError, "has column 'z', .*no column 'p'; pass the same", model.predict, other)
     told = "names should match .*: X has them in another order; pass"
-    if isinstance(given, KernelRegressor | KernelClassifier):  # these find columns by their names
+    if isinstance(
+        given, gzk.KernelRegressor | gzk.KernelClassifier
+    ):  # these find columns by their names
         assert_array_equal(model.predict(frame[["q", "p"]]), model.predict(frame))
     else:
         refused(ValueError, told, model.predict, frame[["q", "p"]])

@@ -101,9 +101,7 @@ def test_dependent_features_without_alpha():
     model = RandomFeatureCCA(twice, FunctionTransformer(), alpha=0).fit(X, y)
     plain = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(X, y)
     close(model.canonical_correlations_, plain.canonical_correlations_)
-    with pytest.raises(
-        ValueError, match="n_components=3 is too large: the views have at most 2 dir"
-    ):
+    with pytest.raises(ValueError, match=r"n_components=3 is too large: .* at most 2 dir"):
         RandomFeatureCCA(twice, FunctionTransformer(), 3, alpha=0).fit(X, y)
 
 

@@ -452,7 +452,7 @@ def test_duplicates_without_alpha_are_told():
 
 
 def test_a_singular_matrix_is_inverted_where_it_is_not():
-    with pytest.warns(ConvergenceWarning, match="is singular to working precision.*larger alpha"):
+    with pytest.warns(ConvergenceWarning, match=r"is singular to working precision.*larger alpha"):
         model = KernelRidge(GAUSSIAN, 0.0).fit([[0.0], [0.0], [2.0]], [1.0, 2.0, 3.0])
     close(model.predict([[0.0], [2.0]]), [1.5, 3.0], "tight")
 
@@ -749,9 +749,7 @@ def test_files_refuse_preconditioners_and_say_what_to_do(tmp_path):
     X, y, _ = data(200)
     made = KernelRidge(GAUSSIAN, 0.1, preconditioner=50, random_state=0).fit(X, y).preconditioner_
     model = KernelRidge(GAUSSIAN, 0.1, preconditioner=made).fit(X, y)
-    with pytest.raises(
-        TypeError, match=r"preconditioner=LowRank\(50 comp.*files do not store it; fit"
-    ):
+    with pytest.raises(TypeError, match=r"preconditioner=LowRank\(50 comp.* store it; fit"):
         model.save(tmp_path / "model.gzk")
     assert not list(tmp_path.iterdir())
     wanted = model.predict(X)
@@ -961,9 +959,7 @@ def test_a_precomputed_matrix_must_be_symmetric():
 
 
 def test_one_target_has_one_alpha():
-    with pytest.raises(
-        ValueError, match=r"alpha=\[0.1\] has shape \(1,\), but y of shape .* is one target"
-    ):
+    with pytest.raises(ValueError, match=r"alpha=\[0.1\] has shape \(1,\), .* is one target"):
         KernelRidge(alpha=[0.1]).fit(X40, Y40[:, 0])
 
 

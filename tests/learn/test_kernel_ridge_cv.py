@@ -124,9 +124,7 @@ def test_candidates_that_were_not_solved_are_no_bad_alphas():
     model = KernelRidgeCV(
         Gaussian(0.5), [1e-9, 1e-6, 10.0, 100.0], preconditioner=30, max_iter=8, random_state=0
     )
-    with pytest.warns(
-        ConvergenceWarning, match=r"alpha=10 is the best alpha with a converged .*smaller alphas"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"alpha=10 is the best .*smaller alphas"):
         model.fit(X, y)
     assert_array_equal(model.cv_results_["converged"], [False, False, True, True])
     assert_array_equal(np.isnan(model.cv_results_["mean_test_score"]), [True, True, False, False])
@@ -306,9 +304,7 @@ def test_splitters_see_the_classes_of_all_rows():
 @pytest.mark.parametrize("learner", [KernelRidgeClassifier, KernelRidgeClassifierCV])
 def test_labels_and_class_weights_that_mean_nothing(learner):
     X, y, _ = labelled(60)
-    with pytest.raises(
-        ValueError, match="text and other labels, such as 'low' in row 0 and 1 in row 1"
-    ):
+    with pytest.raises(ValueError, match="such as 'low' in row 0 and 1 in row 1"):
         learner().fit(X, np.array(["low", 1] * 30, dtype=object))
     with pytest.raises(ValueError, match="y has no label in row 1"):
         learner().fit(X, np.array(["low", None] * 30, dtype=object))

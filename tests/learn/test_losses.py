@@ -470,7 +470,7 @@ def test_most_targets_equal():
 
 def test_too_few_steps_are_told():
     X, y, _ = data("poisson")
-    with pytest.warns(ConvergenceWarning, match="after 1 step.*use a larger max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"after 1 step.*use a larger max_iter"):
         model = KernelPoissonRegressor(max_iter=1).fit(X, y)
     assert not model.converged_
     assert model.n_iter_ == 1
@@ -607,9 +607,7 @@ def test_bad_rows():
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(X40, Y40, np.zeros(40))
     for model in (KernelPoissonRegressor(), KernelHuberRegressor()):
-        with pytest.raises(
-            ValueError, match="y is at most 1e-170, so that its squares underflow; scale"
-        ):
+        with pytest.raises(ValueError, match=r"y is at most 1e-170, .* underflow; scale"):
             model.fit(X40, np.full(40, 1e-170))
     made = preconditioner_for(8, GAUSSIAN, X40, [1.0], random_state=0)
     with pytest.raises(TypeError, match="was made for fixed weights of the rows"):
@@ -627,9 +625,7 @@ LEARN = Matern(1.5, length_scale="learn")
     RandomFeatureRidge(NystromFeatures(LEARN, 20)),
 ], ids=lambda model: type(model).__name__)  # fmt: skip
 def test_constant_targets_teach_a_kernel_nothing(model):
-    with pytest.warns(
-        UserWarning, match="y is constant on the 40 rows .* lengthscales are"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"constant on the 40 rows .* lengthscales are") as caught:
         model.fit(X40, np.full(40, 4.0))
     assert len(caught) == 1
     assert_allclose(model.predict(X40[:3]), 4.0, rtol=1e-9)

@@ -589,9 +589,7 @@ def test_a_batch_has_the_targets_of_the_first(Model):
 @pytest.mark.parametrize("Model", BOTH)
 def test_what_leaves_the_range_of_float32_is_named(Model):
     single = X.astype(np.float32)
-    with pytest.raises(
-        ValueError, match=r"y is so large that sums .* of its products with float32"
-    ):
+    with pytest.raises(ValueError, match=r"y is so large that .* with float32"):
         Model(RBF9).fit(single, 1e39 * Y)
     for weight in (1e-92, 1e80):
         with pytest.raises(ValueError, match=r"sample_weight .* so small that float32 features"):
@@ -694,9 +692,7 @@ def test_classes_keep_their_type(class_weight, dtype):
 def test_labels_of_batches_are_of_one_kind():
     X, _, _ = data(6, 1)
     batches = [(X[:3], [0, 1, 0]), (X[3:], ["a", "b", "a"])]
-    with pytest.raises(
-        ValueError, match=r"text in one batch and numbers in another, \['a', 'b', 0"
-    ):
+    with pytest.raises(ValueError, match=r"text in one batch .* another, \['a', 'b', 0"):
         RandomFeatureRidgeClassifier(RBF9).fit(batches)
 
 

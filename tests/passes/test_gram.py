@@ -399,9 +399,7 @@ def test_what_does_not_fit_together_is_named():
         GramAccumulator(Cosines(), 0)
     X, y, _ = data(50)
     sums = GramAccumulator(Cosines(4).fit(X), 2).update(X, y)
-    with pytest.raises(
-        ValueError, match="have 4 features and 1 target, but earlier rows had 4 and 2"
-    ):
+    with pytest.raises(ValueError, match=r"4 features and 1 target, but .* had 4 and 2"):
         sums.update(X, y[:, 0])
     with pytest.raises(ValueError, match="cannot merge 3 folds into 2"):
         sums.merge(GramAccumulator(sums.features, 3).update(X, y))
@@ -615,13 +613,9 @@ def test_what_does_not_fit_moments_and_clusters_is_named():
     with pytest.raises(ValueError, match="all sample weights are zero"):
         sums.update(X, sample_weight=np.zeros(50)).finalize()
     sums.update(X)
-    with pytest.raises(
-        ValueError, match=r"have \(4, 0\) features in the two views, but earlier rows had"
-    ):
+    with pytest.raises(ValueError, match=r"have \(4, 0\) features .*, but earlier rows had"):
         sums.merge(MomentsAccumulator(Cosines(4).fit(X)).update(X))
-    with pytest.raises(
-        ValueError, match=r"weights add up to 0.5, but a variance needs more than 1"
-    ):
+    with pytest.raises(ValueError, match=r"weights add up to 0.5, but .* more than 1"):
         _ = MomentsAccumulator(IDENTITY).update(X[:1], sample_weight=[0.5]).finalize().covariance
     with pytest.raises(ValueError, match="returned NaN or infinity for finite X"):
         MomentsAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))

@@ -388,9 +388,7 @@ def test_all_else_stays_as_it_is():
 def test_numbers_are_written_in_plain_digits(text):
     """Python's float takes the first three."""
     Path("data.csv").write_text(f"a,b\n1,2\n3,{text}\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"data\.csv: data row 2, column 'b': the value is '.*', which is not"
-    ):
+    with pytest.raises(ValueError, match=r"data\.csv: data row 2, column 'b': the value is '"):
         read(open_table("data.csv").batches(["a", "b"]))
 
 

@@ -322,9 +322,7 @@ def test_a_thousand_hard_systems_against_their_matrices(hundred):
 
 def test_an_indefinite_kernel_is_told():
     values = np.linspace(-1, 3, 40)
-    with pytest.raises(
-        NotPositiveDefinite, match=r"K \+ 0\.1 N is not positive definite.*column 1"
-    ):
+    with pytest.raises(NotPositiveDefinite, match=r"K \+ 0\.1 N is not .*column 1"):
         conjugate_gradients(symmetric(values), normal(40, 2), [2.0, 0.1])
     with pytest.raises(NotPositiveDefinite, match="larger alpha"):
         conjugate_gradients(-np.eye(5), np.ones((5, 1)), [0.5])
@@ -369,13 +367,9 @@ def test_products_that_are_not_finite_are_told(bad):
 
 def test_preconditioners_that_are_no_good_are_told():
     K, B = kernel_matrix(20), normal(20, 2)
-    with pytest.raises(
-        NotPositiveDefinite, match=r"the preconditioner .* is not positive definite"
-    ):
+    with pytest.raises(NotPositiveDefinite, match=r"the preconditioner .* is not positive"):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(-1.0))
-    with pytest.raises(
-        ValueError, match=r"the preconditioner .* returns numbers that are not finite"
-    ):
+    with pytest.raises(ValueError, match=r"preconditioner .* numbers that are not finite"):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(np.nan))
 
 

@@ -128,9 +128,7 @@ def test_bad_input(X, degree, error, message):
 
 def test_harmonics_beyond_all_numbers_are_refused():
     X = np.array([[0.6, 0.0, 0.8], [1e36, 1e36, 1e36]], dtype=np.float32)
-    with pytest.raises(
-        ValueError, match=r"X is too large: row 1 has .* 1e\+36, .* divide the rows by their"
-    ):
+    with pytest.raises(ValueError, match=r"X is too large: row 1 has .* 1e\+36, .* divide"):
         spherical_harmonics(X, 3)
     assert np.isfinite(spherical_harmonics(X[:1], 3)).all()
 

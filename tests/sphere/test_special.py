@@ -155,9 +155,7 @@ def test_dimensions_and_degrees_beyond_what_kernels_count(number):
         with pytest.raises(ValueError, match=r"^dim.* is too large; use an integer below [\d,]+$"):
             function(*args.get(function, (2,)), **given)
     for function in (special.gegenbauer, special.rodrigues):
-        with pytest.raises(
-            ValueError, match=r"^degree.* is too large; use an integer below [\d,]+$"
-        ):
+        with pytest.raises(ValueError, match=r"^degree.* too large; use an integer below"):
             function(number, 3, [])
 
 
