@@ -6,8 +6,12 @@ import pandas as pd
 from gzkcore.rows.open import open_batches
 
 
+class StoppedError(Exception):
+    """What ends a pass early."""
+
+
 class Cut:
-    """Arrays in batches of so many rows, as often as one likes."""
+    """Arrays (or None) in batches of so many rows, as often as one likes."""
 
     def __init__(self, *arrays, rows):
         self.arrays, self.rows, self.passes = arrays, rows, 0
@@ -15,7 +19,8 @@ class Cut:
     def __iter__(self):
         self.passes += 1
         for start in range(0, self.arrays[0].shape[0], self.rows):
-            yield tuple(array[start : start + self.rows] for array in self.arrays)
+            rows = slice(start, start + self.rows)
+            yield tuple(None if array is None else array[rows] for array in self.arrays)
 
 
 def data(n=3000, dtype=np.float64, seed=0):

@@ -24,3 +24,19 @@ def shell(n, dim, low, high, seed=0):
 def gaussian(n, dim, scale=1.0, seed=0):
     """Return n standard normal points times a scale."""
     return scale * np.random.default_rng(seed).standard_normal((n, dim))
+
+
+def normal(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def symmetric(values, seed=0):
+    """Return a matrix with these eigenvalues."""
+    Q = np.linalg.qr(normal(len(values), len(values), seed=seed))[0]
+    return Q * values @ Q.T
+
+
+def with_constant(X, kernel):
+    """Rows whose dot products, to the power of the degree, are the kernel."""
+    last = np.full((len(X), 1), kernel.coef0**0.5)
+    return np.hstack([kernel.gamma**0.5 * X, last])

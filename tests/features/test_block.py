@@ -28,7 +28,6 @@ from gzkcore import (
     Spherical,
     Zonal,
     block_report,
-    load,
     reference,
 )
 from gzkcore._util.threads import limit_threads
@@ -661,22 +660,6 @@ def test_bad_parameters(make, error, message):
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("model", [
-    BlockProjection(5, random_state=0),
-    BlockProjection(5, mix="hadamard", random_state=0),
-    BlockFourierFeatures("matern", 33, random_state=0),
-    BlockFourierFeatures(Gaussian(0.01), 33, mix="hadamard", random_state=0),
-    MeanNormalizer(),
-], ids=str)  # fmt: skip
-def test_files(model, tmp_path):
-    X = gaussian(20, 12)
-    fitted = clone(model).fit(X)
-    fitted.save(tmp_path / "m.gzk")
-    again = load(tmp_path / "m.gzk")
-    assert type(again) is type(model)
-    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
 
 
 # ---- normalisation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
 from numpy.testing import assert_allclose
-from points import ball, gaussian, sphere
+from points import ball, gaussian, sphere, with_constant
 from scipy import sparse
 from sklearn.base import clone
 from tolerances import TWINS
@@ -15,12 +15,6 @@ from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, Truncat
 from gzkcore.features.polysketch import poly_sketch, poly_sketch_variance
 
 SEEDS = 600
-
-
-def with_constant(X, kernel):
-    """Rows whose dot products, to the power of the degree, are the kernel."""
-    last = np.full((len(X), 1), kernel.coef0**0.5)
-    return np.hstack([kernel.gamma**0.5 * X, last])
 
 
 # ---- unbiased, and of the variance that is claimed

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
-from points import gaussian, sphere
+from points import gaussian, sphere, with_constant
 from scipy import sparse
 from sklearn.base import clone
 from tolerances import TWINS
@@ -12,12 +12,6 @@ from gzkcore import CountSketch, Gaussian, Polynomial, TensorSketchFeatures, ref
 from gzkcore.features.sketch import count_sketch, tensor_sketch, tensor_sketch_variance
 
 SEEDS = 600
-
-
-def with_constant(X, kernel):
-    """Rows whose dot products, to the power of the degree, are the kernel."""
-    last = np.full((len(X), 1), kernel.coef0**0.5)
-    return np.hstack([kernel.gamma**0.5 * X, last])
 
 
 def variance(features, x, y):

@@ -61,13 +61,6 @@ def test_classes(data):
     assert model.fit(X, labels).score(X, labels) > 0.85
 
 
-def test_a_model_on_centres_is_saved(data, tmp_path):
-    X, y = data
-    model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0).fit(X, y)
-    model.save(tmp_path / "model.gzk")
-    np.testing.assert_array_equal(gzk.load(tmp_path / "model.gzk").predict(X), model.predict(X))
-
-
 def test_what_centres_cannot_say(data):
     X, y = data
     model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0).fit(X, y)

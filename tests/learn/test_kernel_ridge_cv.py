@@ -156,15 +156,6 @@ def test_rows_of_weight_zero_are_not_there():
     assert_array_equal(model.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
 
 
-def test_files(tmp_path):
-    X, y, _ = data(n_targets=1)
-    model = KernelRidgeCV(Gaussian(), ALPHAS, kernel_grid=GRID, cv=3).fit(X, y)
-    model.save(tmp_path / "model.gzk")
-    other = gzkcore.load(tmp_path / "model.gzk")
-    assert_array_equal(other.predict(X), model.predict(X))
-    assert other.best_params_ == model.best_params_
-
-
 @pytest.mark.parametrize(
     "values",
     [[0.5, [0.5, 1.0, 2.0]], [0.5, np.ones(3)], [[0.5, 1.0, 2.0], [1.0, 1.0, 2.0]], [1.5, "learn"]],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from batched import Cut
 from numpy.testing import assert_allclose, assert_array_equal
 from points import sphere
 from sklearn.cluster import KMeans
@@ -292,24 +293,11 @@ def test_there_is_no_partial_fit():
 # ---- weights of sources
 
 
-class Cut:
-    """Arrays in batches, as often as one likes."""
-
-    def __init__(self, *arrays, rows):
-        self.arrays, self.rows = arrays, rows
-
-    def __iter__(self):
-        for start in range(0, len(self.arrays[0]), self.rows):
-            X, *weight = (array[start : start + self.rows] for array in self.arrays)
-            yield (X, None, *weight)
-
-
 def starts(X, weight, seed, init="k-means++"):
     """Return the rows that a source's starts are, as numbers in X[:, 0]."""
     model = RandomFeatureKMeans(IDENTITY, 2, init=init, n_init=1)
     rng = np.random.RandomState(seed)
-    given = (X,) if weight is None else (X, weight)
-    rows = kmeans._Source(model, Reader(Cut(*given, rows=2), None, None), rng)
+    rows = kmeans._Source(model, Reader(Cut(X, None, weight, rows=2), None, None), rng)
     Z, of_rows, _ = rows.sample(IDENTITY.fit(X), 2, rng)
     return model._starts(Z, of_rows, rng)[0, :, 0].astype(int)
 
@@ -359,7 +347,7 @@ def test_samples_of_batches_are_those_of_all_rows(rows, monkeypatch):
     weight = np.random.default_rng(1).exponential(size=2500) ** 3
     model = RandomFeatureKMeans(IDENTITY, 2)
     source = kmeans._Source(
-        model, Reader(Cut(X, weight, rows=rows), None, None), np.random.RandomState(0)
+        model, Reader(Cut(X, None, weight, rows=rows), None, None), np.random.RandomState(0)
     )
     drawn = source.drawn
     assert drawn.n_rows == 2500
@@ -384,7 +372,7 @@ def test_weights_matter_for_the_starts_of_a_source():
     wanted = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(X, sample_weight=weight)
     for seed in range(3):
         model = RandomFeatureKMeans(IDENTITY, 3, n_init=1, random_state=seed)
-        found = model.fit(Cut(X, weight, rows=500))
+        found = model.fit(Cut(X, None, weight, rows=500))
         assert found.inertia_ <= 1.02 * wanted.inertia_
 
 
@@ -393,13 +381,13 @@ def test_sources_with_features_that_ask_nothing(features):
     X, weight = data(500)
     if isinstance(features, FrozenEstimator):
         features = FrozenEstimator(RBFSampler(n_components=5, random_state=0).fit(X))
-    model = RandomFeatureKMeans(features, 3, random_state=0).fit(Cut(X, weight, rows=70))
+    model = RandomFeatureKMeans(features, 3, random_state=0).fit(Cut(X, None, weight, rows=70))
     wanted = RandomFeatureKMeans(features, 3, random_state=0).fit(X, sample_weight=weight)
     assert model.inertia_ <= 1.05 * wanted.inertia_
     bad = X.copy()
     bad[333, 1] = np.nan
     with pytest.raises(ValueError, match=r"batch 4, counted from 0: Input X contains NaN.*row 53"):
-        RandomFeatureKMeans(features, 3).fit(Cut(bad, weight, rows=70))
+        RandomFeatureKMeans(features, 3).fit(Cut(bad, None, weight, rows=70))
 
 
 def test_the_best_start_is_kept_where_its_cost_is_rounded_below_zero():

@@ -1,7 +1,6 @@
 """Losses other than squares, with the whole kernel: as the reference, as scikit-learn, or told."""
 
 import functools
-import pickle
 import warnings
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     HuberRegressor,
@@ -544,18 +542,6 @@ def test_precomputed_and_features(name):
     features = NystromFeatures(GAUSSIAN, 20, random_state=0)
     found = MODELS[name](GAUSSIAN, 0.3, tol=1e-6, preconditioner=features).fit(X, y)
     assert_allclose(values(found, X), wanted, rtol=1e-4, atol=1e-4)
-
-
-@every
-def test_files_and_pickles(name, tmp_path):
-    X, y, _ = data(name)
-    model = MODELS[name](Matern(), 0.3).fit(X, y)
-    model.save(tmp_path / "model.gzk")
-    for other in (gzkcore.load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(model))):
-        assert_array_equal(values(other, X), values(model, X))
-        assert other.residual_ == model.residual_
-        assert vars(other).keys() == vars(model).keys()
-    assert repr(clone(model)) == repr(model)
 
 
 @pytest.mark.parametrize("learner", [

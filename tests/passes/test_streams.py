@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from batched import StoppedError
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
@@ -33,10 +34,6 @@ EVERY = 1e-9  # seconds: after each batch
 
 def features(gamma=0.3):
     return RandomFourierFeatures(Gaussian(gamma), 40, random_state=0)
-
-
-class StoppedError(Exception):
-    pass
 
 
 class Batches:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from batched import data
+from batched import StoppedError, data
 from cluster import cluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -263,10 +263,6 @@ def test_a_task_has_its_share_of_the_threads():
 
 
 # ---- checkpoints
-
-
-class StoppedError(Exception):
-    pass
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from points import normal, symmetric
 from scipy import linalg
 from scipy.linalg import LinAlgError
 from tolerances import SOLVE
@@ -30,17 +31,6 @@ class Whitening:
 
     def log_determinant(self, column):
         return np.linalg.slogdet(self.P[column])[1]
-
-
-def symmetric(values, seed=0):
-    """Return a matrix with these eigenvalues."""
-    rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.standard_normal((len(values), len(values))))[0]
-    return Q * values @ Q.T
-
-
-def normal(*shape, seed=1):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def kernel_matrix(n=150, gamma=1.0):

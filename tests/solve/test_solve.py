@@ -9,7 +9,9 @@ import time
 
 import numpy as np
 import pytest
+from batched import StoppedError
 from numpy.testing import assert_allclose, assert_array_equal
+from points import normal, symmetric
 from scipy.sparse.linalg import aslinearoperator
 from tolerances import SOLVE
 
@@ -20,10 +22,6 @@ from gzkcore.solve.solve import NotPositiveDefinite, Solution, conjugate_gradien
 from gzkcore.theory import iterations_bound
 
 EVERY = 1e-9  # seconds: after each step
-
-
-class StoppedError(Exception):
-    pass
 
 
 class Counted:
@@ -66,19 +64,8 @@ class Scaled:
         return self.factor * R
 
 
-def symmetric(values, seed=0):
-    """Return a matrix with these eigenvalues."""
-    rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.standard_normal((len(values), len(values))))[0]
-    return Q * values @ Q.T
-
-
 def kernel_matrix(n=80, dim=2, gamma=0.5, seed=0):
     return Gaussian(gamma)(np.random.default_rng(seed).standard_normal((n, dim)))
-
-
-def normal(*shape, seed=1):
-    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def residuals(K, B, shifts, found, noise=1.0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from batched import Cut
+from batched import Cut, StoppedError
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -250,10 +250,6 @@ def test_a_saved_model(tmp_path):
 
 
 # ---- checkpoints
-
-
-class StoppedError(Exception):
-    pass
 
 
 class Batches:
