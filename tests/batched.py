@@ -1,4 +1,4 @@
-"""Rows in batches and in files, for tests."""
+"""Rows in batches and in files, and what listens while models read them."""
 
 import numpy as np
 import pandas as pd
@@ -38,3 +38,23 @@ def in_files(X, y, folder):
     np.save(folder / "t.npy", table.to_numpy())
     for name, target in (("t.csv", "y"), ("t.parquet", "y"), ("t.npz", "y"), ("t.npy", "3")):
         yield name, open_batches(folder / name, target, batch_rows=1234, dtype=X.dtype)
+
+
+class Diary:
+    """A callback that writes down what it is told, and asks to stop after some steps."""
+
+    def __init__(self, stop_after=None):
+        self.entries, self.stop_after = [], stop_after
+
+    def setup(self, estimator, context):
+        self.entries.append("setup")
+
+    def teardown(self, estimator, context):
+        self.entries.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.entries.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        self.entries.append(f"end {context.task_name}")
+        return self.stop_after is not None and len(self.entries) > self.stop_after

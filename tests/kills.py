@@ -104,17 +104,11 @@ FITS = {
     "ridge-cg": (lambda: gzk.RandomFeatureRidge(features(), 0.1, solver="cg", tol=1e-8), in_batches(targets)),
     "ridge-cv": (lambda: gzk.RandomFeatureRidgeCV(features(), alphas=[0.1, 1.0], cv=3), in_batches(targets)),
     "ridge-classifier": (lambda: gzk.RandomFeatureRidgeClassifier(features(), 0.1), in_batches(labels)),
-    "ridge-classifier-cv": (
-        lambda: gzk.RandomFeatureRidgeClassifierCV(features(), alphas=[0.1, 1.0], cv=2),
-        in_batches(labels),
-    ),
+    "ridge-classifier-cv": (lambda: gzk.RandomFeatureRidgeClassifierCV(features(), alphas=[0.1, 1.0], cv=2), in_batches(labels)),
     "pca": (lambda: gzk.RandomFeaturePCA(features(), 3), in_batches(None)),
     "cca": (lambda: gzk.RandomFeatureCCA(features(), features(), n_components=2), in_batches(second_view)),
     "kernel-ridge": (lambda: gzk.KernelRidge(gzk.Matern(), 1e-3, **STEPS), whole(targets)),
-    "kernel-ridge-centers": (
-        lambda: gzk.KernelRidge(gzk.Matern(), 1e-3, centers=60, tol=1e-8, random_state=0),
-        whole(targets),
-    ),
+    "kernel-ridge-centers": (lambda: gzk.KernelRidge(gzk.Matern(), 1e-3, centers=60, tol=1e-8, random_state=0), whole(targets)),
     "kernel-ridge-cv": (lambda: gzk.KernelRidgeCV(gzk.Matern(), alphas=[1e-2, 0.1], cv=2, **STEPS), whole(targets)),
     "kernel-ridge-classifier": (lambda: gzk.KernelRidgeClassifier(gzk.Matern(), 1e-2, **STEPS), whole(labels)),
     "kernel-ridge-classifier-cv": (

@@ -180,10 +180,7 @@ LEARNERS = {
     "classifier-cv": (fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels), classification),
     "kernel-ridge": (fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets), whole_kernel),
     "kernel-ridge-two-targets": (fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2), whole_kernel),
-    "kernel-ridge-centers": (
-        fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, centers=9, random_state=0), targets),
-        whole_kernel,
-    ),
+    "kernel-ridge-centers": (fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, centers=9, random_state=0), targets), whole_kernel),
     "kernel-ridge-cv": (
         fitted(
             gzk.KernelRidgeCV(alphas=[0.1, 1.0], kernel_grid={"gamma": [0.5, 2.0]}, cv=2), targets

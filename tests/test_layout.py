@@ -570,9 +570,7 @@ CHECKERS = {
             "gzkcore/_compiled/long.pyx:f: too long",
         ),
     ],
-    check_returns: [
-        ("tests/test_x.py", "def test_x():\n    if x:\n        return\n", "test_x.py:3: test_x")
-    ],
+    check_returns: [("tests/test_x.py", "def test_x():\n    if x:\n        return\n", "test_x.py:3: test_x")],
     check_machine_traces: [
         ("docs/special.md", "in /ho" + "me/ann/gzkcore", "docs/special.md:1: /ho" + "me/ann"),
         (".ci/run", "pip install -i py" + "pi.org", ".ci/run:1: py" + "pi.org"),
@@ -607,7 +605,7 @@ CHECKERS = {
         ),
         (".github/workflows/wheels.yml", "uses: actions/checkout@v7", "is not pinned"),
     ],
-}
+}  # fmt: skip
 
 
 @needs_checkout

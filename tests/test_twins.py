@@ -465,14 +465,8 @@ VALUES = {
         st.tuples(degrees, DIMS),
         lambda degree, dim, c: (degree + 1) * np.square(np.array(c, dtype=float)),
     ),
-    "special.mu": (
-        st.tuples(st.integers(0, 20), st.integers(0, 40), DIMS),
-        lambda degree, power, dim, value: float(value) ** 2,
-    ),
-    "special.rodrigues": (
-        st.tuples(st.integers(0, 16), dims_of_rodrigues, cosines()),
-        lambda degree, *_: 10 ** (degree / 2),
-    ),
+    "special.mu": (st.tuples(st.integers(0, 20), st.integers(0, 40), DIMS), lambda degree, power, dim, value: float(value) ** 2),
+    "special.rodrigues": (st.tuples(st.integers(0, 16), dims_of_rodrigues, cosines()), lambda degree, *_: 10 ** (degree / 2)),
     "special.sphere_area": (st.tuples(st.integers(1, 60)), lambda dim, area: area**2),
     "cholesky.cholesky": (positive_matrices(), lambda A, L: len(A)),
     "cholesky.inverse_of": (triangular_systems().map(lambda pair: pair[:1]), lambda L, X: len(L)),
@@ -620,10 +614,7 @@ VALUES = {
         points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),
         lambda X, _: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
     ),
-    "projection.hadamard_projection": (
-        kept_rows(),
-        lambda X, *_: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
-    ),
+    "projection.hadamard_projection": (kept_rows(), lambda X, *_: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True))),
     "projection.fast_jl_projection": (
         sparse_normals(),
         lambda X, signs, P, _: np.square(

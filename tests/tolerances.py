@@ -56,9 +56,7 @@ TWINS = {
     "metrics.mean_kernel_error": Tolerance(64, "dot products of rows of size 1"),
     "metrics.projection_cost_error": Tolerance(256, "a root by Newton and by halving; its slope is a cost of at least 1/4"),
     "metrics.relative_frobenius_error": Tolerance(64, "dot products of rows of size 1"),
-    "metrics.spectral_error": Tolerance(
-        64, "relative eigenvalues mu to |K|/lam, and 1/mu: length is ((1 + value)^2 n/lam)^2"
-    ),
+    "metrics.spectral_error": Tolerance(64, "relative eigenvalues mu to |K|/lam, and 1/mu: length is ((1 + value)^2 n/lam)^2"),
     "metrics.whitened_error": Tolerance(64, "relative eigenvalues to |K|/lam"),
     "theory.clustering_bound": EXACT,
     "theory.condition_bound": EXACT,
@@ -67,9 +65,7 @@ TWINS = {
     "theory.iterations_bound": EXACT,
     "theory.johnson_lindenstrauss": EXACT,
     "theory.leverage_bound": Tolerance(16, "relative; a sum of positive numbers"),
-    "theory.matrix_bernstein": Tolerance(
-        1024, "an exponential of at most 1 times its exponent; exponents above 1000 give 0"
-    ),
+    "theory.matrix_bernstein": Tolerance(1024, "an exponential of at most 1 times its exponent; exponents above 1000 give 0"),
     "theory.projection_directions": EXACT,
     "theory.required_directions": EXACT,
     "theory.ridge_leverage": Tolerance(64, "relative; Cholesky or inverse, to |K|/lam"),
@@ -80,31 +76,21 @@ TWINS = {
     "fastfood.fastfood_frequencies": Tolerance(
         16, "sums of n products, each of a row whose length is given: length is n lengths^2"
     ),
-    "fourier.fourier_features": Tolerance(
-        8, "an angle's rounding, of itself and of the sum that makes it: length is its square"
-    ),
+    "fourier.fourier_features": Tolerance(8, "an angle's rounding, of itself and of the sum that makes it: length is its square"),
     "fourier.fourier_variance": Tolerance(4, "three numbers of size 1, fused where the processor does"),
     "fourier.modified_weight": Tolerance(16, "relative; logarithms instead of products"),
-    "hadamard.hadamard_transform": Tolerance(
-        8, "up to 6 additions, in another order: length is the square of the sum of |x|"
-    ),
+    "hadamard.hadamard_transform": Tolerance(8, "up to 6 additions, in another order: length is the square of the sum of |x|"),
     "projection.hadamard_projection": Tolerance(8, "as hadamard.hadamard_transform, up to 16 additions"),
-    "projection.fast_jl_projection": Tolerance(
-        16, "two sums of up to 16: length is the square of the product of their sums"
-    ),
+    "projection.fast_jl_projection": Tolerance(16, "two sums of up to 16: length is the square of the product of their sums"),
     "projection.hadamard_projection_variance": Tolerance(
         64, "sums of rows: length is the product of their squared norms, squared"
     ),
-    "projection.fast_jl_variance": Tolerance(
-        64, "the same, times the inverse of the density: length is also over its square"
-    ),
+    "projection.fast_jl_variance": Tolerance(64, "the same, times the inverse of the density: length is also over its square"),
     "sketch.count_sketch": Tolerance(8, "sums of up to 16 numbers: length is the square of their sum"),
     "sketch.tensor_sketch": Tolerance(16, "transforms and their products: length is the sum of |x| to the power 2p"),
     "sketch.tensor_sketch_variance": Tolerance(64, "powers of sums of rows: length is its square"),
     "polysketch.tensor_srht": Tolerance(16, "two sums of up to 16: length is their product squared"),
-    "polysketch.poly_sketch": Tolerance(
-        64, "sums and products of a tree: length is the sum of |x|, or 1, to 2p, times 16^(2q)"
-    ),
+    "polysketch.poly_sketch": Tolerance(64, "sums and products of a tree: length is the sum of |x|, or 1, to 2p, times 16^(2q)"),
     "polysketch.poly_sketch_variance": Tolerance(64, "powers of sums: length is its square"),
     "harmonics.n_harmonics": EXACT,
     "harmonics.spherical_harmonics": Tolerance(
@@ -130,9 +116,7 @@ TWINS = {
     "block.projection_variance": Tolerance(16, "differences of squares of the sum of D terms"),
     "block.kernel_moments": Tolerance(256, "truncated moments of orders 0 to 3, from a difference of normal integrals"),
     "block.projection_moments": Tolerance(4, "relative; two squares, fused where it is done"),
-    "adaptive.monomial_features": Tolerance(
-        8, "a rounding for each of up to 6 factors: length is their largest product squared"
-    ),
+    "adaptive.monomial_features": Tolerance(8, "a rounding for each of up to 6 factors: length is their largest product squared"),
     "kmeans.priority_sample": EXACT,
     "losses.huber_scale": Tolerance(64, "relative; sums of squares in another order, and a root"),
     "ridge.gram_product": Tolerance(
@@ -233,12 +217,10 @@ WHOLE = {
 LOSSES = {
     "row": Tolerance(64, "differences of numbers up to the size of y, of f and of their losses"),
     "slope": Tolerance(2**30, "central differences with steps of 1e-5, squared: 1e-8 and noise"),
-    "dense": Tolerance(
-        2**25, "Newton's last step leaves the square of 1e-9, dense solves the rest"
-    ),
+    "dense": Tolerance(2**25, "Newton's last step leaves the square of 1e-9, dense solves the rest"),
     "iterated": Tolerance(2**30, "systems solved to 1e-10, times a condition of some hundreds"),
     "others": Tolerance(2**36, "1e-5, the tolerance of other packages' solvers"),
-}
+}  # fmt: skip
 
 # Cosines and sines of angles that are exact.
 TRIG = Tolerance(1.75, "1.2 eps in float, 1.6 in double; 1.5 and 1.7 without fused multiply-add")

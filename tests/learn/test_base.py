@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from batched import Cut
+from batched import Cut, Diary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -46,13 +46,11 @@ LEARNERS_ON = {
     "ridge": lambda features: gzk.RandomFeatureRidge(features, 0.1),
     "ridge-cv": lambda features: gzk.RandomFeatureRidgeCV(features, [0.1, 1.0], cv=3),
     "classifier": lambda features: gzk.RandomFeatureRidgeClassifier(features, 0.1),
-    "classifier-cv": lambda features: gzk.RandomFeatureRidgeClassifierCV(
-        features, [0.1, 1.0], cv=3
-    ),
+    "classifier-cv": lambda features: gzk.RandomFeatureRidgeClassifierCV(features, [0.1, 1.0], cv=3),
     "pca": lambda features: gzk.RandomFeaturePCA(features, 3),
     "cca": lambda features: gzk.RandomFeatureCCA(features, n_components=2),
     "kmeans": lambda features: gzk.RandomFeatureKMeans(features, 3, random_state=0),
-}
+}  # fmt: skip
 every = pytest.mark.parametrize("name", LEARNERS_ON)
 streaming = pytest.mark.parametrize("name", [n for n in LEARNERS_ON if n != "kmeans"])
 in_either_way = pytest.mark.parametrize(
@@ -795,26 +793,6 @@ def test_bad_rows(name):
 
 
 # ---- callbacks
-
-
-class Diary:
-    """A callback that writes down what it is told, and asks to stop after some steps."""
-
-    def __init__(self, stop_after=None):
-        self.entries, self.stop_after = [], stop_after
-
-    def setup(self, estimator, context):
-        self.entries.append("setup")
-
-    def teardown(self, estimator, context):
-        self.entries.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.entries.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator, context):
-        self.entries.append(f"end {context.task_name}")
-        return self.stop_after is not None and len(self.entries) > self.stop_after
 
 
 @pytest.mark.parametrize("name", ["pca", "cca", "kmeans"])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from batched import Diary
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
@@ -822,32 +823,14 @@ def test_interrupted_fits_leave_the_model_unfitted(monkeypatch):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-class Diary:
-    """A callback that writes down what it is told."""
-
-    def __init__(self):
-        self.entries = []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        self.entries.append(context.task_name)
-
-    def on_fit_task_end(self, estimator, context):
-        return False
-
-
 def test_callbacks_hear_of_every_product():
     pytest.importorskip("sklearn.callback")
     X, y, _ = data(1500)
     diary, model = Diary(), KernelRidge(GAUSSIAN, 0.1, preconditioner=20, random_state=0)
     wanted = clone(model).fit(X, y)
     model.set_callbacks(diary).fit(X, y)
-    assert diary.entries == ["fit"] + model.n_iter_ * ["product"]
+    begun = [entry for entry in diary.entries if entry.startswith("begin")]
+    assert begun == ["begin fit"] + model.n_iter_ * ["begin product"]
     assert_array_equal(model.dual_coef_, wanted.dual_coef_)
 
 
