@@ -696,14 +696,18 @@ def test_rows_on_the_sphere_only():
 # ---- as an estimator
 
 
+ONE_COLUMN = dict.fromkeys(
+    ["check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_regressors_train"],
+    "predictions have a column for each quantile, y has one",
+)
+
+
 @parametrize_with_checks([
-    KernelRidge(),
-    KernelRidge(fit_intercept=True),
-    KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
-    KernelRidgeClassifier(),
-    KernelRidgeClassifierCV(cv=3),
-    KernelRidgeCV(cv=3, fit_intercept=True),
-])  # fmt: skip
+    KernelRidge(), KernelRidge(fit_intercept=True), KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
+    KernelRidgeClassifier(), KernelRidgeClassifierCV(cv=3), KernelRidgeCV(cv=3, fit_intercept=True),
+    gzkcore.KernelPoissonRegressor(), gzkcore.KernelHuberRegressor(), gzkcore.KernelLogisticRegression(),
+    gzkcore.KernelQuantileRegressor(), gzkcore.KernelQuantileRegressor(quantile=[0.1, 0.9]),
+], expected_failed_checks=lambda model: ONE_COLUMN if isinstance(getattr(model, "quantile", 0), list) else {})  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*is numerically")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

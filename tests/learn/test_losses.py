@@ -18,7 +18,6 @@ from sklearn.linear_model import (
 )
 from sklearn.metrics import d2_tweedie_score, log_loss
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import LOSSES
 
 import gzkcore
@@ -500,15 +499,6 @@ def test_far_rows_are_left_out_of_systems():
 
 
 # ---- as estimators
-
-
-@parametrize_with_checks([
-    KernelPoissonRegressor(), KernelHuberRegressor(), KernelQuantileRegressor(),
-    KernelLogisticRegression(),
-])  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*is numerically")
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @every

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import LOSSES
 
 import gzkcore
@@ -166,20 +165,6 @@ def test_a_grid_search():
     model = KernelQuantileRegressor(KERNEL, quantile=[0.1, 0.9])
     found = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=3).fit(X, y)
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
-
-
-ONE_COLUMN = dict.fromkeys(
-    ["check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_regressors_train"],
-    "predictions have a column for each quantile, y has one",
-)
-
-
-@parametrize_with_checks(
-    [KernelQuantileRegressor(quantile=[0.1, 0.9])], expected_failed_checks=lambda _: ONE_COLUMN
-)
-@pytest.mark.filterwarnings("ignore:.*is numerically")
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(("quantile", "error", "message"), [
