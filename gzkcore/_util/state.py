@@ -4,14 +4,13 @@ A class says at its head what its file holds, beside what its parents declare:
 
     _state = stored(
         hashes_=ints("s", "n_features_in_", below="_n_features_out", dtype=np.int32),
-        weight=number().kept_as("_weight"),
+        _weight=number().if_there(),
     )
 
-This declares three names. `hashes_` is a matrix of integers with any number of rows and as many
-columns as X, each at least 0 and below the width of the output. `weight` is a number, the attribute
-`_weight`. `spare` is a name in files of earlier versions that is no longer used. So an attribute
-may be renamed while the names in files stay. Malicious files are refused, since compiled code does
-not check where it writes.
+This declares two attributes, which have the same names in the file. `hashes_` is a matrix of
+integers with any number of rows and as many columns as X, each at least 0 and below the width of
+the output. `_weight` is a number that some objects have. Malicious files are refused, since
+compiled code does not check where it writes.
 
 A dimension of a shape, or a bound, is a number, the name of another field, or a function of all
 fields. A dimension of one letter is any number, but the same for all arrays of the object; None is
