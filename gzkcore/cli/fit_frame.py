@@ -1,5 +1,7 @@
 """`gzkcore fit`: it learns from rows, saves the model, and compares it with baselines."""
 
+import itertools
+import math
 import time
 import warnings
 from dataclasses import asdict, dataclass, replace
@@ -9,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.solve.solve import SolveProgress, Watch
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
+from gzkcore.tabular.kernel_search import TOL
 from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import LearnerOptions
@@ -48,7 +52,7 @@ def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Prog
     """
     report("learning", 0)
     started = time.perf_counter()
-    model = _learned(rows, slice(None), options)
+    model = _learned(rows, slice(None), options, _watched(report))
     took = time.perf_counter() - started
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
@@ -77,10 +81,28 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
     return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
 
 
-def _learned(rows: FrameRows, used: Integers | slice, options: LearnerOptions) -> Any:
+def _watched(report: Progress) -> Watch:
+    """Return what reports the steps of the final fit, whose residual is on its way to TOL."""
+    numbers = itertools.count(1)
+
+    def watch(now: SolveProgress) -> None:
+        share = math.log(max(now.residual, TOL)) / math.log(TOL)
+        stands = f"step {next(numbers)}, residual {now.residual:.1g}"
+        report("fitting", min(max(share, 0.0), 1.0), stands)
+
+    return watch
+
+
+def _learned(
+    rows: FrameRows,
+    used: Integers | slice,
+    options: LearnerOptions,
+    watch: Watch | None = None,
+) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
     model = learner(**options._asdict())
+    model._watch = watch
     if rows.source is not None:
         return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]

@@ -44,6 +44,7 @@ from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_source
 from gzkcore.solve.cost import Room
+from gzkcore.solve.solve import Watch
 
 from .kernel_search import (
     MOST_LENGTHS,
@@ -115,6 +116,8 @@ class TableLearner(BaseEstimator):
         _report=holds(Report),
     )
     _of_one_row = False
+    # Is told how the solver of the final fit stands, after each of its steps; no file keeps it.
+    _watch: Watch | None = None
 
     model_: Any
     kernel_: Kernel | None
@@ -305,7 +308,10 @@ class TableLearner(BaseEstimator):
         self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.variances())
-        self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
+        final = form.model(best.kernel, table.n_all)
+        if form.features is None and self._watch is not None:
+            final._watch = self._watch
+        self.model_ = _fitted(final, table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
 
     def _importances(self, kernel: Any, variances: Doubles) -> Doubles:

@@ -1,5 +1,6 @@
 """The command fit with forms and kernels that are chosen, and predict: what they print and refuse."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from commands import QUICK, UNTESTED, files, read, refuse, run, start, write
 
 import gzkcore
 from gzkcore._util.model_io import load
-from gzkcore.cli import frame_rows
+from gzkcore.cli import commands_fit, frame_rows
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import held_out
 from gzkcore.learn.kernel_ridge import KernelRidge
@@ -51,6 +52,18 @@ def test_forms(capsys, plain, options, model, told):
     done = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
     assert done["rows"] == 500
     assert all(float(row["PREDICTED_y_STD"]) > 0 for row in read("out.csv"))
+
+
+@pytest.mark.parametrize("options", [["--whole"], ["--centers", "80"]])
+def test_the_steps_of_the_final_fit_are_reported(capsys, monkeypatch, plain, options):
+    told = []
+    bars = contextlib.nullcontext(lambda label, share, now="": told.append((label, share, now)))
+    monkeypatch.setattr(commands_fit, "progress", lambda: bars)
+    write("data.csv", plain)
+    run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *options)
+    steps = [(share, now) for label, share, now in told if label == "fitting"]
+    assert len(steps) == int(np.max(load("model.gzk").model_.n_iter_))
+    assert all(0 <= share <= 1 and now.startswith("step ") for share, now in steps)
 
 
 @pytest.mark.slow
