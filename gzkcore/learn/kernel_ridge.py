@@ -27,12 +27,14 @@ from gzkcore._util.state import (
     number,
     plain,
     stored,
+    text,
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import (
     check_bool,
     check_integer,
+    check_integers,
     check_share,
     check_sparse,
     validate_data,
@@ -62,12 +64,13 @@ from gzkcore.solve.posterior import (
 from gzkcore.solve.preconditioner import Preconditioner
 from gzkcore.solve.solve import Solution, Watch
 from gzkcore.solve.training_rows import TrainingRows
+from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
 from .regression import Regressor, check_alphas
 
 __all__ = ["KernelRidge"]
 
-FITTED_WITH = ("fit_intercept", "preconditioner", "tol", "max_iter", "random_state")
+FITTED_WITH = ("fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state")
 
 
 class WholeKernel(WithKernel, Regressor):
@@ -79,6 +82,7 @@ class WholeKernel(WithKernel, Regressor):
         X_fit_=floats("n", "n_features_in_") | ints("n", below="n_features_in_"),
         dual_coef_=doubles("n") | doubles("n", "t"),
         intercept_=number() | doubles("t"),
+        trend_coef_=(doubles("n_features_in_") | doubles("n_features_in_", "t")).if_there(),
         n_iter_=whole(0) | ints("t"),
         residual_=number(0, finite=False) | doubles("t", finite=False),
         converged_=flag() | bools("t"),
@@ -96,6 +100,7 @@ class WholeKernel(WithKernel, Regressor):
     X_fit_: Rows
     dual_coef_: Doubles
     intercept_: Any
+    trend_coef_: Any
 
     def _rows(
         self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
@@ -135,8 +140,11 @@ class WholeKernel(WithKernel, Regressor):
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        mean = cross_product(self.kernel_, self._new_rows(X), self.X_fit_, coef)
-        return mean + np.ravel(self.intercept_), None
+        rows = self._new_rows(X)
+        mean = cross_product(self.kernel_, rows, self.X_fit_, coef) + np.ravel(self.intercept_)
+        if hasattr(self, "trend_coef_"):
+            mean += rows @ self.trend_coef_.reshape(rows.shape[1], -1)
+        return mean, None
 
     def _new_rows(self, X: Any) -> Rows:
         X = valid_rows(X)
@@ -160,6 +168,7 @@ class WholeKernelRegressor(WholeKernel):
         condition_bound_=(number(finite=False) | doubles("t", finite=False)).if_there(),
         _fitted_with=entries(
             fit_intercept=flag().if_there(),
+            trend=(text(CONSTANT, LINEAR) | ints("p") | nothing()).if_there(),
             preconditioner=(plain() | has("transform")).if_there(),
             tol=number(0).if_there(),
             max_iter=whole(1).if_there(),
@@ -175,6 +184,8 @@ class WholeKernelRegressor(WholeKernel):
 
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
+
+    trend: Any = None
 
     # Parameters as they were in `fit`: `set_params` after it changes nothing of what was fitted.
     _fitted_with: Mapping[str, Any] = MappingProxyType({})
@@ -205,9 +216,26 @@ class WholeKernelRegressor(WholeKernel):
     def _on_centers(self) -> bool:
         return self._scale is None or self._rows_per_center is not None
 
+    @property
+    def _fitted_trend(self) -> Any:
+        trend = self._as_fitted("trend")
+        return CONSTANT if trend is None and self._as_fitted("fit_intercept") else trend
+
+    def _trend_of(self, X: Rows) -> Trend | None:
+        """Return what is not penalised, of the rows fitted to."""
+        return Trend.of(self._fitted_trend, X)
+
+    def _check_no_slopes(self, what: str) -> None:
+        """Raise ValueError for a trend with slopes."""
+        if not (self.trend is None or (isinstance(self.trend, str) and self.trend == CONSTANT)):
+            raise ValueError(f"trend={self.trend!r} {what}; use trend='constant'")
+
     def _check_solver(self) -> None:
         super()._check_solver()
+        check_trend(self.trend)
         self._fitted_with = {name: getattr(self, name) for name in FITTED_WITH}
+        if not (self.trend is None or isinstance(self.trend, str)):
+            self._fitted_with["trend"] = np.ravel(check_integers("trend", self.trend))
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         """Return the resolved kernel and alpha, one or one for each target."""
@@ -222,12 +250,17 @@ class WholeKernelRegressor(WholeKernel):
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
         system, alphas = self._new_system(), self._alphas
-        found, constant = system.regress(
-            y, alphas, self.fit_intercept, step, self._watch, checkpoint
-        )
-        scale = np.einsum("ij,ij->j", y - constant, found.coef)
-        scale /= max(system.n_rows - self.fit_intercept, 1)
+        trend, n_free = self._trend_of(self.X_fit_), 0
+        H = None if trend is None else trend.columns(self.X_fit_)
+        found, b = system.regress(y, alphas, H, step, self._watch, checkpoint)
+        constant, slopes = np.zeros(y.shape[1]), None
+        if trend is not None and H is not None:
+            n_free, y = trend.n_free, y - H @ b
+            constant, slopes = trend.plain(b, self.X_fit_.shape[1])
         self._keep(found, constant)
+        if slopes is not None and trend.places.size:
+            self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
+        scale = np.einsum("ij,ij->j", y, found.coef) / max(system.n_rows - n_free, 1)
         self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]
         self._scale = np.maximum(scale, 0.0)
         self._tell(found.trouble, f"It was preconditioned by {system.preconditioner!r}")
@@ -244,12 +277,12 @@ class WholeKernelRegressor(WholeKernel):
 
     def _outdate(self) -> None:
         super()._outdate()
-        for name in ("_held_system", "_draws"):
+        for name in ("_held_system", "_held_posterior", "_draws"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_watch", "_workers")
+        left_out = ("_held_system", "_held_posterior", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     def _to_data(self) -> dict[str, Any]:
@@ -321,9 +354,8 @@ class WholeKernelRegressor(WholeKernel):
 
     def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
         if self._on_centers:
-            return Posterior(self._center_system(), self._as_fitted("fit_intercept")).variances(
-                X, alpha
-            )
+            system = self._center_system()
+            return Posterior(system, self._trend_of(system.rows)).variances(X, alpha)
         draws = None if self._exactly(X.shape[0]) else self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
@@ -332,8 +364,8 @@ class WholeKernelRegressor(WholeKernel):
         left = drawn - corrections[alpha].at(self.kernel_, X, self.X_fit_)
         prior_variance = kernel_diagonal(self.kernel_, X)
         found = mean_square(left, drawn, prior_variance)
-        # y takes away from what is unknown beforehand, but for the intercept.
-        return found if self._as_fitted("fit_intercept") else np.minimum(found, prior_variance)
+        # y takes away from what is unknown beforehand, but for the trend.
+        return found if self._fitted_trend is not None else np.minimum(found, prior_variance)
 
     def _center_system(self) -> KernelSystem:
         """Return the system of the centres, each of which stands for its share of the rows."""
@@ -354,7 +386,9 @@ class WholeKernelRegressor(WholeKernel):
 
     @property
     def _posterior(self) -> Posterior:
-        return Posterior(self._system, self._as_fitted("fit_intercept"))
+        if not hasattr(self, "_held_posterior"):
+            self._held_posterior = Posterior(self._system, self._trend_of(self.X_fit_))
+        return self._held_posterior
 
     def _prepared_draws(self) -> tuple[Prior, dict[float, Correction]] | None:
         """Return the draws that variances come from; None without features to draw by."""
@@ -446,6 +480,11 @@ class KernelRidge(WholeKernelRegressor):
     fit_intercept : bool, default=False
         Whether f has an intercept, which is not penalised. Without it predictions tend to 0 far
         from the data, as in scikit-learn, and `tol` is relative to y instead of its spread.
+    trend : {"constant", "linear"} or array-like of int, optional
+        What is not penalised: "constant" is the intercept, "linear" an intercept and a slope along
+        each column, or along the columns of these numbers (universal kriging, kriging with external
+        drift). Far from the data predictions tend to the trend. A slope is a system more to solve;
+        with a kernel of 0 they are those of least squares. None: as `fit_intercept` says.
     centers : int or array-like of shape (n_centers, n_features), optional
         For more rows than are possible with the whole kernel: f is a sum over this number of rows,
         or over these points. Only their n_centers coefficients are computed, by passes over all
@@ -472,6 +511,8 @@ class KernelRidge(WholeKernelRegressor):
     kernel_ : Kernel
         The kernel, with all parameters as numbers.
     intercept_ : float or ndarray of shape (n_targets,)
+    trend_coef_ : ndarray of shape (n_features,) or (n_features, n_targets)
+        The slopes, 0 for columns without one; only where the trend has some.
     n_iter_ : int or ndarray of shape (n_targets,)
         Steps of conjugate gradients.
     residual_ : float or ndarray of shape (n_targets,)
@@ -508,12 +549,13 @@ class KernelRidge(WholeKernelRegressor):
 
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
-    plus s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1 if there is an intercept. It is
-    exact with at most 1,024 training rows. With at most 4,096 it is exact if one call has no more
-    new rows than there are training rows; with more training rows, if one call has at most 64 new
-    rows. In larger calls, and for sources, the mean square of 64 draws estimates k(x, x) - ...,
-    with a relative error of at most 1 / sqrt(2 64), 9 %, and no error far from the data. For a
-    kernel without features to draw from it is always exact, 64 rows at a time.
+    plus s u^T (H^T A^-1 H)^-1 u with a trend, where A = K + alpha N, H has the rows h(x_i) = 1, or
+    1 and x_i, and u = h(x) - H^T A^-1 k_x. It is exact with at most 1,024 training rows. With at
+    most 4,096 it is exact if one call has no more new rows than there are training rows; with more
+    training rows, if one call has at most 64 new rows. In larger calls, and for sources, the mean
+    square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2 64), 9
+    %, and no error far from the data. For a kernel without features to draw from it is always
+    exact, 64 rows at a time.
 
     With M centres, s is the minimum of the objective divided by n alpha. For the variance each
     centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K
@@ -543,6 +585,7 @@ class KernelRidge(WholeKernelRegressor):
         alpha: float | ArrayLike = 1.0,
         *,
         fit_intercept: bool = False,
+        trend: str | ArrayLike | None = None,
         centers: int | ArrayLike | None = None,
         preconditioner: Any = "auto",
         tol: float = 1e-3,
@@ -552,6 +595,7 @@ class KernelRidge(WholeKernelRegressor):
         self.kernel = kernel
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.trend = trend
         self.centers = centers
         self.preconditioner = preconditioner
         self.tol = tol
@@ -567,10 +611,14 @@ class KernelRidge(WholeKernelRegressor):
             self._fit_centers(reader, step, self.centers)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
-        return rows.resolve(as_exact_kernel(self.kernel), self._names), self._alphas
+        kernel = as_exact_kernel(self.kernel)
+        if isinstance(kernel, Precomputed):
+            self._check_no_slopes("needs columns, but kernel='precomputed' has none")
+        return rows.resolve(kernel, self._names), self._alphas
 
     def _fit_centers(self, reader: Reader, step: Step, centers: int | ArrayLike) -> None:
         self._check_solver()
+        self._check_no_slopes("is for the whole kernel, not for centers=")
         check_reread(reader, "centers=", "centers=None")
         kernel = as_exact_kernel(self.kernel)
         if isinstance(kernel, Precomputed):
@@ -589,13 +637,15 @@ class KernelRidge(WholeKernelRegressor):
         self.kernel_ = reader.resolve(kernel)
         found = solve_centers(
             self.kernel_, Passes(reader, self, step), centers, self._alphas,
-            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
+            fit_intercept=self._fitted_trend is not None, tol=self.tol, max_iter=self.max_iter,
             random_state=self.random_state, progress=self._watch, checkpoint=reader.hand_over(),
         )  # fmt: skip
         self.X_fit_, self._noise, self._scale = found.centers, None, None
         self._rows_per_center = found.total / len(found.centers)
         if (self._alphas > 0).all():
-            self._scale = found.least / self._alphas / max(found.n_rows - self.fit_intercept, 1)
+            self._scale = (
+                found.least / self._alphas / max(found.n_rows - (self._fitted_trend is not None), 1)
+            )
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
         self._keep(found, found.intercept)
         self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")

@@ -199,18 +199,19 @@ class KernelRidgeCV(WholeKernelRegressor):
         if isinstance(kernel, Precomputed):
             train.X, test.X = train.X[:, fitted], test.X[:, fitted]
         errors, n_targets = np.full(alphas.size, np.nan), rows.y.shape[1]
-        tried = alphas
+        tried, trend = alphas, self._trend_of(train.X)
+        H, of_test = (None, None) if trend is None else map(trend.columns, (train.X, test.X))
         while tried.size:
             system = self._system_of(kernel, train.X, tried, train.noise)
             columns = np.repeat(tried, n_targets)
             try:
-                found, constant = system.regress(
-                    np.tile(train.y, tried.size), columns, self.fit_intercept, step
-                )
+                found, b = system.regress(np.tile(train.y, tried.size), columns, H, step)
             except NotPositiveDefinite:  # the smallest alpha comes to this first
                 tried = tried[1:]
                 continue
-            mean = cross_product(kernel, test.X, train.X, found.coef) + constant
+            mean = cross_product(kernel, test.X, train.X, found.coef)
+            if of_test is not None:
+                mean += of_test @ b
             missed = mean.reshape(len(mean), tried.size, n_targets) - test.y[:, None]
             each = np.average(np.square(missed).mean(axis=2), axis=0, weights=test.weight)
             solved = found.converged.reshape(tried.size, n_targets).all(axis=1)

@@ -36,6 +36,7 @@ from .solve import (
     Watch,
     not_finite,
 )
+from .trend import inverse as trend_inverse
 
 Multiply: TypeAlias = Callable[[Doubles], Doubles]
 
@@ -363,37 +364,41 @@ class KernelSystem:
         self,
         y: Doubles,
         alphas: Doubles,
-        fit_intercept: bool,
+        H: Doubles | None,
         step: Step | None = None,
         progress: Watch | None = None,
         checkpoint: Any = None,
     ) -> tuple[Solution, Doubles]:
-        """Return (K + alphas[k] N)^-1 (y_k - b_k) for all targets k, and b.
+        """Return c = (K + alphas[k] N)^-1 (y_k - H b_k) for all targets k, and b, see `trend`.
 
-        The intercept that is free to choose is b = 1^T A^-1 y / 1^T A^-1 1, 0 without; so there is
-        one system more for each different alpha. The residual is that of y - b.
+        H, whose first column is ones, has the functions that are not penalised, None for none. So
+        there is one system more for each of its columns and each different alpha. The residual is
+        that of y - H b.
         """
         n_targets = y.shape[1]
-        if not fit_intercept:
+        if H is None:
             found = self.solve(y, alphas, step=step, progress=progress, checkpoint=checkpoint)
-            return found, np.zeros(n_targets)
-        centre = y.mean(axis=0)
+            return found, np.zeros((0, n_targets))
+        centre, n_free = y.mean(axis=0), H.shape[1]
         different, places = np.unique(alphas, return_inverse=True)
         both = self.solve(
-            np.column_stack([y - centre, np.ones((len(y), different.size))]),
-            np.concatenate([alphas, different]),
+            np.column_stack([y - centre, np.tile(H, different.size)]),
+            np.concatenate([alphas, np.repeat(different, n_free)]),
             step=step,
             progress=progress,
             checkpoint=checkpoint,
         )
-        of_y, of_ones = both.coef[:, :n_targets], both.coef[:, n_targets:][:, places]
-        total = of_ones.sum(axis=0)  # 0 where nothing was solved: K and alpha are 0
-        constant = np.divide(of_y.sum(axis=0), total, out=np.zeros(n_targets), where=total != 0)
-        start = of_y - of_ones * constant
-        constant += centre
-        found = self.solve(y - constant, alphas, start=start, step=step, progress=progress)
+        start, of_H = np.split(both.coef, [n_targets], axis=1)
+        b = np.zeros((n_free, n_targets))
+        for place in range(different.size):
+            targets = places == place
+            of_alpha = of_H[:, place * n_free : (place + 1) * n_free]
+            b[:, targets] = trend_inverse(H, of_alpha) @ (H.T @ start[:, targets])
+            start[:, targets] -= of_alpha @ b[:, targets]
+        b[0] += centre
+        found = self.solve(y - H @ b, alphas, start=start, step=step, progress=progress)
         found.n_iter += both.n_iter[:n_targets]
-        return found, constant
+        return found, b
 
     def condition_bounds(self, alphas: Doubles) -> Doubles:
         """Return what the condition number of each alpha's system is at most; inf if unknown."""

@@ -26,6 +26,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import as_double, kernel_matrix, matrix_of
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
+from .trend import Trend, inverse
 
 PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
 # Rows at a time: 64 take 15 times the processor time with two threads of OpenBLAS.
@@ -43,11 +44,13 @@ class Correction:
     """What y takes from draws of the prior, at any rows."""
 
     coef: Doubles  # (n, n_draws)
-    intercepts: Doubles  # (n_draws,)
+    trend: Trend | None
+    b: Doubles  # (n_free, n_draws)
 
     def at(self, kernel: Kernel, X: Rows, fitted: Rows) -> Doubles:
         """Return it at rows X, of shape (n_rows, n_draws)."""
-        return cross_product(kernel, X, fitted, self.coef) + self.intercepts
+        found = cross_product(kernel, X, fitted, self.coef)
+        return found if self.trend is None else found + self.trend.columns(X) @ self.b
 
 
 class Posterior:
@@ -56,35 +59,35 @@ class Posterior:
     Parameters
     ----------
     system : KernelSystem
-    fit_intercept : bool
-        Whether a constant is unknown too.
+    trend : Trend, optional
+        What is not penalised, and unknown too.
     """
 
-    def __init__(self, system: KernelSystem, fit_intercept: bool) -> None:
-        self.system, self.fit_intercept = system, fit_intercept
-        self._ones: dict[float, Doubles] = {}
+    def __init__(self, system: KernelSystem, trend: Trend | None) -> None:
+        self.system, self.trend = system, trend
+        self.H = np.empty((system.n_rows, 0)) if trend is None else trend.columns(system.rows)
+        self._of_trend: dict[float, tuple[Doubles, Doubles]] = {}
 
-    def of_ones(self, alpha: float) -> Doubles:
-        """Return (K + alpha N)^-1 1."""
-        if alpha not in self._ones:
-            ones, root = np.ones((self.system.n_rows, 1)), self.system.root(alpha)
+    def of_trend(self, alpha: float) -> tuple[Doubles, Doubles]:
+        """Return A^-1 H and (H^T A^-1 H)^-1 for A = K + alpha N."""
+        if alpha not in self._of_trend:
+            root = self.system.root(alpha)
             if root is None:
-                self._ones[alpha] = self.system.solve(ones, np.array([alpha])).coef[:, 0]
+                of_H = self.system.solve(self.H, np.full(self.H.shape[1], alpha)).coef
             else:
-                self._ones[alpha] = solve_factored(root, ones)[:, 0]
-        return self._ones[alpha]
+                of_H = solve_factored(root, self.H)
+            self._of_trend[alpha] = of_H, inverse(self.H, of_H)
+        return self._of_trend[alpha]
 
     def variances(self, X: Rows, alpha: float) -> Doubles:
         """Return the variance of f at each row, exactly: k(x, x) - k_x^T A^-1 k_x.
 
         Where A is factored, A = L L^T, that takes away |L^-1 k_x|^2. Else a block of rows is
         solved for: with x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by
-        the square of the error, and never negative. An intercept adds (1 - 1^T A^-1 k_x)^2 over
-        1^T A^-1 1.
+        the square of the error, and never negative. A trend adds its share, see `trend`.
         """
         system, found = self.system, np.empty(X.shape[0])
         root = system.root(alpha)
-        ones = self.of_ones(alpha) if self.fit_intercept else np.zeros(system.n_rows)
         step = BLOCK if root is None else ROWS
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
@@ -96,8 +99,10 @@ class Posterior:
                 found[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
             else:
                 found[rows] -= np.square(solve_triangle(root, cross)).sum(axis=0)
-            if self.fit_intercept:
-                found[rows] += np.square(1.0 - ones @ cross) / ones.sum()
+            if self.trend is not None:
+                of_H, unknown = self.of_trend(alpha)
+                u = self.trend.columns(X[rows]) - cross.T @ of_H
+                found[rows] += np.einsum("ij,jk,ik->i", u, unknown, u)
         return np.maximum(found, 0.0)
 
     def _kernel_with(self, X: Rows) -> Doubles:
@@ -125,11 +130,11 @@ class Posterior:
         noise = np.ones(system.n_rows) if system.noise is None else system.noise
         errors = rng.standard_normal(values.shape) * np.sqrt(alpha * noise)[:, None]
         coef = system.solve(values + errors, np.full(n_draws, alpha)).coef
-        if not self.fit_intercept:
-            return Correction(coef, np.zeros(n_draws))
-        of_ones = self.of_ones(alpha)
-        intercepts = coef.sum(axis=0) / of_ones.sum()
-        return Correction(coef - of_ones[:, None] * intercepts, intercepts)
+        if self.trend is None:
+            return Correction(coef, None, np.empty((0, n_draws)))
+        of_H, unknown = self.of_trend(alpha)
+        b = unknown @ (self.H.T @ coef)
+        return Correction(coef - of_H @ b, self.trend, b)
 
 
 def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:

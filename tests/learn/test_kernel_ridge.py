@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge as Dense
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics.pairwise import (
     euclidean_distances,
     laplacian_kernel,
@@ -166,18 +166,31 @@ def test_as_scikit_learn(name, weighted, solver):
     assert found.dual_coef_.shape == (len(found.X_fit_), 2)
 
 
+by_every_trend = pytest.mark.parametrize("trend", [None, "constant", "linear"])
+
+
+def trend_of(trend, X):
+    """Return H of rows as the reference takes it."""
+    ones = np.ones((len(X), 1))
+    return {None: ones[:, :0], "constant": ones, "linear": np.hstack([ones, X])}[trend]
+
+
 @by_every_solver
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
-def test_coefficients_as_the_reference(fit_intercept, weighted, solver):
+@by_every_trend
+def test_coefficients_as_the_reference(trend, weighted, solver):
     X, y, weight = data(60)
-    y, weight = y + 5, np.maximum(weight, 0.1) if weighted else None
-    model = KernelRidge(GAUSSIAN, 0.1, fit_intercept=fit_intercept, **SOLVERS[solver])
-    model.fit(X, y, weight)
-    args = GAUSSIAN(X), y, 0.1, weight, fit_intercept
-    coef, intercept = reference.kernel_ridge.dual_coefficients(*args)
+    y, weight = y + 5 + 3 * X[:, 0], np.maximum(weight, 0.1) if weighted else None
+    model = KernelRidge(GAUSSIAN, 0.1, trend=trend, **SOLVERS[solver]).fit(X, y, weight)
+    args = GAUSSIAN(X), y, 0.1, weight, trend_of(trend, X)
+    coef, b = reference.kernel_ridge.dual_coefficients(*args)
     close(model.dual_coef_, coef, "tight")
-    close(model.intercept_, intercept, "tight")
+    close(model.intercept_, b[0] if b else 0.0, "tight")
+    assert hasattr(model, "trend_coef_") == (trend == "linear")
+    if trend == "linear":
+        close(model.trend_coef_, b[1:], "tight")
+    new = data(5, seed=1)[0]
+    close(model.predict(new), GAUSSIAN(new, X) @ coef + trend_of(trend, new) @ b, "tight")
     close(model.noise_variance_, 0.1 * reference.kernel_ridge.prior_scale(*args), "tight")
 
 
@@ -192,6 +205,43 @@ def test_the_intercept_is_that_of_a_regression_on_features(weighted):
     new = data(50, seed=1)[0]
     close(found.predict(new), wanted.predict(new), "tight")
     close(found.intercept_, np.mean(found.intercept_), "tight")
+
+
+def test_a_kernel_of_nothing_leaves_the_trend_of_least_squares():
+    X, y, _ = data(60)
+    y = y + 4 * X[:, 1] - 7
+    model = KernelRidge(lambda A, B: np.zeros((len(A), len(B))), 0.1, trend="linear").fit(X, y)
+    wanted = LinearRegression().fit(X, y)
+    close(model.trend_coef_, wanted.coef_, "tight")
+    close(model.intercept_, wanted.intercept_, "tight")
+    new = data(9, seed=1)[0]
+    mean, std = model.predict(new, return_std=True)
+    close(mean, wanted.predict(new), "tight")
+    H, of_new = trend_of("linear", X), trend_of("linear", new)
+    noise = np.square(y - wanted.predict(X)).sum() / (60 - H.shape[1])
+    spread = np.einsum("ij,jk,ik->i", of_new, np.linalg.inv(H.T @ H), of_new)
+    close(std**2, noise * (1 + spread), "tight")
+
+
+def test_a_trend_is_for_columns():
+    X, y, _ = data(30)
+    for options in ({"kernel": "precomputed"}, {"centers": 5}):
+        rows = GAUSSIAN(X) if "kernel" in options else X
+        with pytest.raises(ValueError, match=r"trend='linear'.*trend='constant'"):
+            KernelRidge(trend="linear", **options).fit(rows, y)
+    with pytest.raises(ValueError, match=r"trend='square'.*linear"):
+        KernelRidge(trend="square").fit(X, y)
+
+
+def test_columns_that_repeat_share_a_slope():
+    X, y, _ = data(50)
+    y = y + X @ np.arange(1.0, X.shape[1] + 1)
+    twice = np.hstack([X, X[:, :1], np.ones((50, 1))])
+    found = KernelRidge(Gaussian([0.5] * X.shape[1] + [1e-12] * 2), 0.1, trend="linear")
+    wanted = KernelRidge(GAUSSIAN, 0.1, trend="linear").fit(X, y)
+    close(found.fit(twice, y).predict(twice), wanted.predict(X), "solved")
+    close(found.trend_coef_[[0, -2]].sum(), wanted.trend_coef_[0], "solved")
+    assert found.trend_coef_[-1] == 0
 
 
 def test_one_alpha_for_each_target_with_an_intercept():
@@ -240,19 +290,20 @@ def test_the_residual_is_the_true_one():
 
 
 @by_every_solver
-@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
-def test_variances_as_the_reference(fit_intercept, solver):
+@by_every_trend
+def test_variances_as_the_reference(trend, solver):
     X, Y, weight = data(60, n_targets=2)
     weight, new = np.maximum(weight, 0.1), data(5, seed=1)[0] * 2
     alphas = [0.1, 1.0]
-    model = KernelRidge(GAUSSIAN, alphas, fit_intercept=fit_intercept, **SOLVERS[solver])
+    model = KernelRidge(GAUSSIAN, alphas, trend=trend, **SOLVERS[solver])
+    H, of_new = trend_of(trend, X), trend_of(trend, new)
     _, std = model.fit(X, Y, weight).predict(new, return_std=True)
     K, cross = GAUSSIAN(X), GAUSSIAN(new, X)
     for t, alpha in enumerate(alphas):
-        scale = reference.kernel_ridge.prior_scale(K, Y[:, t], alpha, weight, fit_intercept)
+        scale = reference.kernel_ridge.prior_scale(K, Y[:, t], alpha, weight, H)
         for i in range(5):
             unit = reference.kernel_ridge.predictive_variance(
-                K, cross[i], 1.0, alpha, weight, fit_intercept
+                K, cross[i], 1.0, alpha, weight, H, of_new[i]
             )
             close(std[i, t] ** 2, scale * (alpha + unit), "tight")
 
@@ -270,27 +321,28 @@ def test_standard_deviations_are_those_of_a_gaussian_process():
     close(std, wanted_std, "tight")
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
-def test_draws_follow_the_rule_of_the_reference(fit_intercept):
+@by_every_trend
+def test_draws_follow_the_rule_of_the_reference(trend):
     """Matheron's rule with the same draws: those of `sample_y`, made again here."""
     X, y, weight = data(40)
     weight, new = np.maximum(weight, 0.1), data(7, seed=1)[0]
-    model = KernelRidge(GAUSSIAN, 0.3, fit_intercept=fit_intercept).fit(X, y, weight)
+    model = KernelRidge(GAUSSIAN, 0.3, trend=trend).fit(X, y, weight)
+    both = trend_of(trend, X), trend_of(trend, new)
     found = model.sample_y(new, 3, random_state=5)
     rng = generator(5)
     root = np.linalg.cholesky(GAUSSIAN(np.concatenate([X, new])))
     prior = root @ rng.standard_normal((47, 3))
     noise = rng.standard_normal((40, 3))
-    scale = reference.kernel_ridge.prior_scale(GAUSSIAN(X), y, 0.3, weight, fit_intercept)
+    scale = reference.kernel_ridge.prior_scale(GAUSSIAN(X), y, 0.3, weight, both[0])
     for s in range(3):
         wanted = reference.kernel_ridge.conditioned_draw(
             GAUSSIAN(X), GAUSSIAN(new, X), y, 0.3, prior[:40, s], prior[40:, s], -noise[:, s],
-            scale, weight, fit_intercept,
+            scale, weight, *both,
         )  # fmt: skip
         # A draw from the prior and its negative are as likely: ours corrects by f + e.
         mirrored = reference.kernel_ridge.conditioned_draw(
             GAUSSIAN(X), GAUSSIAN(new, X), y, 0.3, prior[:40, s], prior[40:, s], noise[:, s],
-            scale, weight, fit_intercept,
+            scale, weight, *both,
         )  # fmt: skip
         assert wanted != mirrored
         close(found[:, s], mirrored, "tight")
