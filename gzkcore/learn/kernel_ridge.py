@@ -200,6 +200,8 @@ class WholeKernelRegressor(WholeKernel):
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            self._check_no_slopes("needs columns, but kernel='precomputed' has none")
         self.__dict__.pop("_rows_per_center", None)
         rows = TrainingRows.of(*reader.gather(self))
         with Workers(reader.distributed) as self._workers:
@@ -233,7 +235,8 @@ class WholeKernelRegressor(WholeKernel):
     def _check_solver(self) -> None:
         super()._check_solver()
         check_trend(self.trend)
-        self._fitted_with = {name: getattr(self, name) for name in FITTED_WITH}
+        parameters = self.get_params(deep=False)
+        self._fitted_with = {name: parameters[name] for name in FITTED_WITH if name in parameters}
         if not (self.trend is None or isinstance(self.trend, str)):
             self._fitted_with["trend"] = np.ravel(check_integers("trend", self.trend))
 
@@ -277,12 +280,12 @@ class WholeKernelRegressor(WholeKernel):
 
     def _outdate(self) -> None:
         super()._outdate()
-        for name in ("_held_system", "_held_posterior", "_draws"):
+        for name in ("_held_system", "_draws"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_held_posterior", "_watch", "_workers")
+        left_out = ("_held_system", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     def _to_data(self) -> dict[str, Any]:
@@ -386,9 +389,7 @@ class WholeKernelRegressor(WholeKernel):
 
     @property
     def _posterior(self) -> Posterior:
-        if not hasattr(self, "_held_posterior"):
-            self._held_posterior = Posterior(self._system, self._trend_of(self.X_fit_))
-        return self._held_posterior
+        return Posterior(self._system, self._trend_of(self.X_fit_))
 
     def _prepared_draws(self) -> tuple[Prior, dict[float, Correction]] | None:
         """Return the draws that variances come from; None without features to draw by."""
@@ -611,10 +612,7 @@ class KernelRidge(WholeKernelRegressor):
             self._fit_centers(reader, step, self.centers)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
-        kernel = as_exact_kernel(self.kernel)
-        if isinstance(kernel, Precomputed):
-            self._check_no_slopes("needs columns, but kernel='precomputed' has none")
-        return rows.resolve(kernel, self._names), self._alphas
+        return rows.resolve(as_exact_kernel(self.kernel), self._names), self._alphas
 
     def _fit_centers(self, reader: Reader, step: Step, centers: int | ArrayLike) -> None:
         self._check_solver()

@@ -35,7 +35,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         predicted far from the data.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
-    centers, preconditioner, tol, max_iter, random_state
+    trend, centers, preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
 
     Attributes
@@ -77,6 +77,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         alpha: float | ArrayLike = 1.0,
         *,
         fit_intercept: bool = True,
+        trend: str | ArrayLike | None = None,
         class_weight: Any = None,
         centers: int | ArrayLike | None = None,
         preconditioner: Any = "auto",
@@ -85,7 +86,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, centers=centers,
+            kernel, alpha, fit_intercept=fit_intercept, trend=trend, centers=centers,
             preconditioner=preconditioner, tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
@@ -104,7 +105,7 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.
-    preconditioner, tol, max_iter, random_state
+    trend, preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
 
     Attributes
@@ -141,6 +142,7 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
         kernel_grid: dict[str, Sequence[Any]] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
+        trend: str | ArrayLike | None = None,
         class_weight: Any = None,
         preconditioner: Any = "auto",
         tol: float = 1e-3,
@@ -149,7 +151,8 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     ) -> None:
         super().__init__(
             kernel, alphas, kernel_grid=kernel_grid, cv=cv, fit_intercept=fit_intercept,
-            preconditioner=preconditioner, tol=tol, max_iter=max_iter, random_state=random_state,
+            trend=trend, preconditioner=preconditioner, tol=tol, max_iter=max_iter,
+            random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
 

@@ -50,7 +50,7 @@ class KernelRidgeCV(WholeKernelRegressor):
     cv : None, int, splitter or iterable, default=None
         None: a fifth of the rows, at random, is held out once. An int k: k folds, row i in fold
         i mod k. A splitter of scikit-learn, or an iterable of (rows to fit to, rows held out).
-    fit_intercept, preconditioner, tol, max_iter, random_state
+    fit_intercept, trend, preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
 
     Attributes
@@ -105,6 +105,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         kernel_grid: dict[str, Sequence[Any]] | None = None,
         cv: Any = None,
         fit_intercept: bool = False,
+        trend: str | ArrayLike | None = None,
         preconditioner: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -115,6 +116,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         self.kernel_grid = kernel_grid
         self.cv = cv
         self.fit_intercept = fit_intercept
+        self.trend = trend
         self.preconditioner = preconditioner
         self.tol = tol
         self.max_iter = max_iter

@@ -13,6 +13,7 @@
 - `centers`: the kernel at some rows, for more rows than the whole kernel takes
 - `wide`: more features than rows, or than a Gram matrix may have
 - `losses`, `newton`: other losses, each a sequence of weighted systems
+- `trend`: what is not penalised: an intercept, slopes
 - `posterior`, `lanczos`: variances, draws and determinants
 - `training_rows`: the rows that a model keeps
 - `cost`: the memory and the time that a system takes, before it is solved

@@ -1121,3 +1121,15 @@ def test_the_rows_of_a_model_are_its_own():
     wanted = model.predict(before)
     X[:] = 0
     assert_array_equal(model.predict(before), wanted)
+
+
+def test_a_search_chooses_alpha_beside_a_trend():
+    X, y, _ = data(200)
+    y = y + 30 * X[:, 0]
+    model = KernelRidgeCV(GAUSSIAN, [1e-2, 1e-1], trend=[0], random_state=0).fit(X, y)
+    alone = KernelRidge(GAUSSIAN, model.alpha_, trend=[0]).fit(X, y)
+    assert_array_equal(model.predict(X), alone.predict(X))
+    assert model.trend_coef_[0] > 20
+    assert_array_equal(model.trend_coef_[1:], 0.0)
+    with pytest.raises(ValueError, match=r"trend=\[0\].*trend='constant'"):
+        KernelRidgeCV("precomputed", trend=[0]).fit(GAUSSIAN(X), y)
