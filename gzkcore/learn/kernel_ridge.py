@@ -256,13 +256,13 @@ class WholeKernelRegressor(WholeKernel):
         trend, n_free = self._trend_of(self.X_fit_), 0
         H = None if trend is None else trend.columns(self.X_fit_)
         found, b = system.regress(y, alphas, H, step, self._watch, checkpoint)
-        constant, slopes = np.zeros(y.shape[1]), None
+        constant = np.zeros(y.shape[1])
         if trend is not None and H is not None:
             n_free, y = trend.n_free, y - H @ b
             constant, slopes = trend.plain(b, self.X_fit_.shape[1])
+            if trend.places.size:
+                self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
         self._keep(found, constant)
-        if slopes is not None and trend.places.size:
-            self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
         scale = np.einsum("ij,ij->j", y, found.coef) / max(system.n_rows - n_free, 1)
         self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]
         self._scale = np.maximum(scale, 0.0)
