@@ -1,24 +1,23 @@
 """How many features are enough: leverage, the theorems, and the bounds that follow from them.
 
-The theorems and lemmas are those of Han, Zandieh, Avron. Several have errors in print: each
-docstring gives the printed form, the correct form, and the reason; `printed=True` gives the printed
-number. They are worst-case bounds, far above what is needed in practice: `leverage_bound` alone is
-5 to 75 times too large. Choose n_components by measurements (`gzkcore.metrics`); the theorems say
-what is guaranteed.
+The theorems and lemmas are those of Han, Zandieh, Avron. Several have errors in print, which the
+page of errata explains; `printed=True` gives the printed number. They are worst-case bounds, far
+above what is needed in practice: `leverage_bound` alone is 5 to 75 times too large. Choose
+n_components by measurements (`gzkcore.metrics`); the theorems say what is guaranteed.
 
-If a part of a formula exceeds the largest float, 1.8e+308, it is inf. Then a bound is inf too, and
-a degree or a number of directions raises ValueError.
+Arguments that are not as described raise TypeError or ValueError, and so do arguments for which a
+number is beyond the range of floats.
 """
 
+import functools
 from collections.abc import Callable
-from math import atanh, ceil, comb, inf, log, pi, sqrt
-from typing import Any
+from math import atanh, ceil, comb, exp, inf, lgamma, log, pi, sqrt
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse.linalg import LinearOperator
-from scipy.special import gammaln
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
@@ -53,8 +52,24 @@ __all__ = [
 ]
 
 
-# What is beyond the largest float is inf, without a warning.
-_INF = np.errstate(all="ignore")
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def _in_floats(formula: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Return a formula that raises ValueError where a number is beyond the range of floats."""
+
+    @functools.wraps(formula)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        try:
+            return formula(*args, **kwargs)
+        except ArithmeticError:
+            raise ValueError(
+                f"{formula.__name__}: a number is beyond the range of floats; use less extreme "
+                "arguments"
+            ) from None
+
+    return checked
 
 
 # ---- leverage
@@ -75,11 +90,6 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     float
         Between 0 and the rank of K, up to rounding. At this ridge fewer features cannot approximate
         K.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If K is not a finite square matrix, or lam not > 0.
 
     Notes
     -----
@@ -120,12 +130,6 @@ def ridge_leverage(
     -------
     float, or ndarray of shape (m,)
         The mean over the sphere is s_lam (Eq 18). Pass the largest score to `required_directions`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the operator has no nodes, shapes do not match, w does not have norm 1, or K + lam I is
-        not positive definite.
 
     Notes
     -----
@@ -181,11 +185,6 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     -------
     float
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     Correct as printed, for any signs of the degrees. On points of a ball in 3 to 9 dimensions it is
@@ -210,18 +209,17 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     raise_not_finite(table.reshape(len(table), -1), "radial", "pass finite numbers")
     lam, dim = check_positive("lam", lam), check_dim(dim)
     degrees = np.arange(table.shape[1])
-    with np.errstate(over="ignore"):
-        table = table / sqrt(lam)
-        energies = np.einsum("jli,jli->l", table, table)
-        shares = np.minimum(pi**2 * (degrees + 1) ** 2 / 6 * energies, table.shape[2])
-        some = shares > 0  # of these alone: there may be more harmonics than a float counts
-        return float(alpha(degrees[some], dim) @ shares[some])
+    table = table / sqrt(lam)
+    energies = np.einsum("jli,jli->l", table, table)
+    shares = np.minimum(pi**2 * (degrees + 1) ** 2 / 6 * energies, table.shape[2])
+    some = shares > 0  # the numbers of harmonics of the others may be infinite
+    return float(alpha(degrees[some], dim) @ shares[some])
 
 
 # ---- how many directions
 
 
-@_INF
+@_in_floats
 def matrix_bernstein(
     deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
 ) -> float:
@@ -232,12 +230,10 @@ def matrix_bernstein(
 
     Parameters
     ----------
-    deviation : float
-        t > 0, in the operator norm.
+    deviation, bound : float
+        t > 0, in the operator norm, and L > 0.
     n_samples : int
         m >= 1.
-    bound : float
-        L > 0.
     M1, M2 : array-like
         Symmetric, positive semi-definite.
 
@@ -246,16 +242,10 @@ def matrix_bernstein(
     float
         At most 1, and 1 where t < sqrt(M/m) + 2 L / (3 m).
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     The source (Tropp, Corollary 7.3.3) requires t >= sqrt(M/m) + 2 L / (3 m), which Lemma 18 omits.
-    The printed lemma is still true, but empty if the condition fails: then the exponent is at most
-    2/3, so that the bound is above 2. The condition holds for the m of Theorem 9.
+    For smaller t the printed bound is true but above 2. The m of Theorem 9 meets the condition.
 
     References
     ----------
@@ -267,20 +257,19 @@ def matrix_bernstein(
     >>> round(matrix_bernstein(0.5, 100, 1.0, [[1.0]], [[1.0]]), 9)
     0.000678546
     """
-    t, L = np.float64(check_positive("deviation", deviation)), check_positive("bound", bound)
-    m = _number("n_samples", n_samples, 1)
+    t, L = check_positive("deviation", deviation), check_positive("bound", bound)
+    m = check_integer("n_samples", n_samples, 1)
     first, second = check_symmetric("M1", M1), check_symmetric("M2", M2)
-    M = max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2))
+    M = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
     if M == 0:
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
-    if t < np.sqrt(M / m) + 2 * L / (3 * m):
+    if t < sqrt(M / m) + 2 * L / (3 * m):
         return 1.0
     exponent = m * t**2 / 2 / (M + 2 * L * t / 3)
-    bernstein = 4 * (np.trace(first) + np.trace(second)) / M * np.exp(-exponent)
-    return float(np.fmin(1.0, bernstein))
+    return min(1.0, 4 * float(np.trace(first) + np.trace(second)) / M * exp(-exponent))
 
 
-@_INF
+@_in_floats
 def required_directions(
     epsilon: float, delta: float, leverage: float, s_lam: float, *, printed: bool = False
 ) -> int:
@@ -291,10 +280,8 @@ def required_directions(
 
     Parameters
     ----------
-    epsilon : float
-        epsilon of Eq 1, between 0 and 1.
-    delta : float
-        Probability of failure, between 0 and 1.
+    epsilon, delta : float
+        epsilon of Eq 1, and the probability of failure, between 0 and 1.
     leverage : float
         L > 0, any upper bound of the ridge leverage scores: `leverage_bound`, or the largest of
         `ridge_leverage` over many directions.
@@ -308,18 +295,11 @@ def required_directions(
     int
         m, each with s columns.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a number found is beyond the largest float.
-
     Notes
     -----
-    The proof bounds `metrics.whitened_error` by eps and claims that Eq 1 follows. But the lower
-    side of Eq 1 needs the bound eps / (1 + eps), since 1 - eps < 1 / (1 + eps). Also, Lemma 18 with
-    M <= L has the exponent m e^2 / (2 L (1 + 2e/3)), and 2 + 4e/3 is at most 8/3 only for e <= 1/2.
-    Together, the printed m is enough up to eps = .116, too small by a factor of 2 at .5, and of 4
-    at 1.
+    The proof bounds `metrics.whitened_error` by eps, but Eq 1 needs the bound eps / (1 + eps). Also
+    8/3 is too small for the exponent of Lemma 18 if e > 1/2. Together, the printed m is enough up
+    to eps = .116, too small by a factor of 2 at .5, and of 4 at 1.
 
     References
     ----------
@@ -333,17 +313,14 @@ def required_directions(
     >>> required_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, printed=True)
     1574
     """
-    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
-    leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
-    eps, size = np.float64(epsilon), log(16 * s_lam / delta)
+    eps, delta = check_share("epsilon", epsilon), check_share("delta", delta)
+    leverage, size = check_positive("leverage", leverage), log(16 * _dimension(s_lam) / delta)
     if printed:
-        m = 8 / (3 * eps**2) * leverage * size
-    else:
-        m = _theorem_9(eps / (1 + eps), leverage, size)
-    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
+        return ceil(8 / (3 * eps**2) * leverage * size)
+    return _theorem_9(eps / (1 + eps), leverage, size)
 
 
-@_INF
+@_in_floats
 def projection_directions(
     epsilon: float,
     delta: float,
@@ -361,12 +338,8 @@ def projection_directions(
 
     Parameters
     ----------
-    epsilon, delta : float
-        Between 0 and 1.
-    leverage : float
-        L > 0, an upper bound of the ridge leverage scores for this lam.
-    s_lam : float
-        `statistical_dimension` for this lam.
+    epsilon, delta, leverage, s_lam : float
+        As for `required_directions`, for this lam.
     rank : int
         r >= 1.
     printed : bool, default=False
@@ -377,20 +350,12 @@ def projection_directions(
     int
         m, each with s columns.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a number found is beyond the largest float.
-
     Notes
     -----
-    The theorem states the m of Theorem 9. Its own proof substitutes eps / 16, which needs 256 times
-    as many directions. It also counts the cross term once, though Eq 40 has it twice. So 4 + 4 + 16
-    = 24 is correct, which needs 576 times as many (380 to 450 times with sharper constants). The
-    second term above is for the trace over the small eigenvalues, which is said to follow "from
-    scalar Chernoff". The summands are at most 2 lam L, their mean at most 2 r lam, and Bernstein's
-    inequality requires this m. It is the larger term for small r. Each of the two events may fail
-    with probability delta/2.
+    The theorem states the m of Theorem 9, but its proof needs eps / 24 (with eps / 16 it counts the
+    cross term of Eq 40 once, not twice), which takes 576 times as many directions. The second term
+    above is for the trace over the small eigenvalues, by Bernstein's inequality; it is the larger
+    one for small r. Each of the two events may fail with probability delta/2.
 
     References
     ----------
@@ -404,20 +369,17 @@ def projection_directions(
     >>> projection_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, rank=5, printed=True)
     1574
     """
-    rank = _number("rank", rank, 1)
+    rank = check_integer("rank", rank, 1)
     if printed:
         return required_directions(epsilon, delta, leverage, s_lam, printed=True)
-    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
+    eps, delta = check_share("epsilon", epsilon) / 24, check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
-
-    e = np.float64(epsilon) / 24
-    spectral = _theorem_9(e / (1 + e), leverage, log(32 * s_lam / delta))
-    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * log(4 / delta)
-    m = max(spectral, trace)
-    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
+    spectral = _theorem_9(eps / (1 + eps), leverage, log(32 * s_lam / delta))
+    trace = (8 + 4 * eps / 3) / (rank * eps**2) * leverage * log(4 / delta)
+    return max(spectral, ceil(trace))
 
 
-@_INF
+@_in_floats
 def dot_product_directions(
     n: int,
     dim: int,
@@ -438,18 +400,12 @@ def dot_product_directions(
 
     Parameters
     ----------
-    n : int
-        Number of points.
-    dim : int
-        d >= 3.
-    radius : float
-        r > 0, the largest norm.
-    lam : float
-        0 < lambda <= |K|.
-    epsilon, delta : float
-        Between 0 and 1.
-    s_lam : float
-        `statistical_dimension`.
+    n, dim : int
+        Number of points, and d >= 3.
+    radius, lam : float
+        r > 0, the largest norm, and 0 < lambda <= |K|.
+    epsilon, delta, s_lam : float
+        As for `required_directions`.
     growth, base : float, default=1.0
         C and beta of Assumption 1, from `truncation.growth_constants`; 1 and 1 for exp(<x, y>).
         They must hold for derivatives from d on (printed: above d).
@@ -462,18 +418,13 @@ def dot_product_directions(
     degree, order, n_directions : int
         q, s and m, each direction with s columns.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a number found is beyond the largest float.
-
     Notes
     -----
     q and s are correct, but large: `truncation.truncate` finds the smallest ones for a tolerance.
-    The printed m does not follow from the proof, for three reasons. sum_(l<=q) alpha_l = (q+d-1
-    choose q) + (q+d-2 choose q-1) is up to 2 (q+d-1 choose q), where 1.1 times is printed. A norm
-    error of .8 eps is not enough for the lower side. And s may be q, not q/2. Here m is that of
-    Theorem 9 for L = s sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
+    The printed m does not follow from the proof: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2
+    choose q-1) is up to 2 (q+d-1 choose q), where 1.1 times is printed; a norm error of .8 eps is
+    not enough for the lower side; and s may be q, not q/2. Here m is that of Theorem 9 for L = s
+    sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
 
     Computing Z costs m nnz(X) + n m q + n m q s operations. The printed O((m/q) nnz(X)) omits the
     polynomials and the radial parts, which dominate for dense points of small d.
@@ -488,21 +439,19 @@ def dot_product_directions(
     >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
     (11, 6, 188570)
     """
-    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
         raise ValueError(f"base={base} must be at least 1 by Assumption 1; use 1")
-    growth, reach = check_positive("growth", growth), np.float64(radius) ** 2 * base
-    size = np.log(growth * n / (np.float64(epsilon) * lam))
-    q = max(dim, 3.7 * reach, reach + dim / 2 * np.log(3 * reach / dim) + size)
-    s = max(dim / 2, 3.7 * reach, reach / 4 + size / 2)
-    given = {"radius": radius, "base": base, "lam": lam, "epsilon": epsilon}
-    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+    reach = radius**2 * base
+    size = log(check_positive("growth", growth) * n / (epsilon * lam))
+    degree = ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size))
+    order = ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
     return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
-@_INF
+@_in_floats
 def gaussian_directions(
     n: int,
     dim: int,
@@ -521,31 +470,16 @@ def gaussian_directions(
 
     Parameters
     ----------
-    n : int
-        Number of points.
-    dim : int
-        d >= 3.
+    n, dim, lam, epsilon, delta, s_lam, printed
+        As for `dot_product_directions`.
     radius : float
         r > 0, the largest norm of the points; for exp(-gamma |x-y|^2) the largest norm of sqrt(2
         gamma) x.
-    lam : float
-        0 < lambda <= |K|.
-    epsilon, delta : float
-        Between 0 and 1.
-    s_lam : float
-        `statistical_dimension`.
-    printed : bool, default=False
-        m as printed, see `dot_product_directions`.
 
     Returns
     -------
     degree, order, n_directions : int
         q, s and m, each direction with s columns.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -563,25 +497,20 @@ def gaussian_directions(
     >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
     (17, 15)
     """
-    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon = check_share("epsilon", epsilon)
     if lam > n:
-        raise ValueError(
-            f"lam={lam:g} is above n={n:g}, so that it is above |K|; use a smaller lam"
-        )
-    reach, size = np.float64(radius) ** 2, log(n / (np.float64(epsilon) * lam))
-    q = _gaussian_degree(dim, reach, size)
-    s = max(dim / 2, 3.7 * reach, size / 2)
-    given = {"radius": radius, "lam": lam, "epsilon": epsilon}
-    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+        raise ValueError(f"lam={lam:g} is above n={n}, so that it is above |K|; use a smaller lam")
+    size = log(n / (epsilon * lam))
+    order = ceil(max(dim / 2, 3.7 * radius**2, size / 2))
+    degree = _gaussian_degree(dim, radius, size)
     return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
 # ---- what follows for learning
 
 
-@_INF
 def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> float:
     """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n.
 
@@ -602,11 +531,6 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     -------
     float
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     O(n^3) operations. Eigenvalues that may be rounding errors count as 0 in the second term, as in
@@ -624,13 +548,12 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     """
     exact = check_symmetric("K", K)
     lam, n = check_positive("lam", lam), len(exact)
-    f = _signal(signal, n)
+    f, sigma = _signal(signal, n), check_not_negative("noise", noise)
     residual = lam * _solve(exact, lam, f)
-    sigma, variance = check_not_negative("noise", noise), float(np.sum(_shares(exact, lam) ** 2))
-    return _or_inf(residual @ residual / n + sigma * variance / n * sigma)
+    variance = float(np.sum(_shares(exact, lam) ** 2))
+    return float(residual @ residual / n + sigma * variance / n * sigma)
 
 
-@_INF
 def risk_bound(
     K: ArrayLike,
     lam: float,
@@ -647,14 +570,8 @@ def risk_bound(
 
     Parameters
     ----------
-    K : array-like of shape (n, n)
-        Exact kernel matrix.
-    lam : float
-        lambda > 0.
-    signal : array-like of shape (n,)
-        f*, the true values at the points.
-    noise : float
-        sigma >= 0.
+    K, lam, signal, noise
+        As for `ridge_risk`, with the exact kernel matrix.
     epsilon : float
         epsilon of Eq 1, from 0 to below 1: `metrics.spectral_error`.
     rank : int
@@ -667,17 +584,12 @@ def risk_bound(
     -------
     float
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     The printed lemma uses the risk R(f) of the exact estimator, where its source has an upper bound
-    of this risk. The printed lemma is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0) without
-    noise has R(f) = 5.0e-13, but an approximation with eps = .2 has the risk 7.9e-9. The correct
-    bound is linear in (K + lam I)^(-1), which Eq 1 controls; the errata have the proof.
+    of this risk. It is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0) without noise has R(f)
+    = 5.0e-13, but an approximation with eps = .2 has the risk 7.9e-9. The correct bound is linear
+    in (K + lam I)^(-1), which Eq 1 controls.
 
     References
     ----------
@@ -691,15 +603,15 @@ def risk_bound(
     """
     exact = check_symmetric("K", K)
     lam, n = check_positive("lam", lam), len(exact)
-    rank = _number("rank", rank, 0)
+    rank = check_integer("rank", rank, 0)
     epsilon, sigma = _epsilon(epsilon), check_not_negative("noise", noise)
     if printed:
         risk = ridge_risk(exact, lam, signal, noise)
-        return _or_inf(risk / (1 - epsilon) + sigma * epsilon / (1 + epsilon) * rank / n * sigma)
+        return risk / (1 - epsilon) + sigma * epsilon / (1 + epsilon) * rank / n * sigma
     f = _signal(signal, n)
     bias = f @ (lam * _solve(exact, lam, f)) / n
     features = statistical_dimension(exact, lam) + epsilon * rank
-    return _or_inf((1 + epsilon) * bias + sigma * features / n * sigma)
+    return float((1 + epsilon) * bias + sigma * features / n * sigma)
 
 
 def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool = False) -> float:
@@ -723,16 +635,11 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     -------
     float
 
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
     Notes
     -----
-    The printed lemma bounds |Z - Z C C^T|^2. That is true but not useful, since features may make
-    all distances smaller. The lower side of Eq 21 gives a bound of the exact cost, with another
-    factor 1 / (1 - eps).
+    The printed lemma bounds |Z - Z C C^T|^2, which is not useful, since features may make all
+    distances smaller. The exact cost takes another factor 1 / (1 - eps), by the lower side of
+    Eq 21.
 
     References
     ----------
@@ -746,10 +653,10 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     """
     cost, epsilon = check_not_negative("cost", cost), _epsilon(epsilon)
     factor = (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
-    return cost * (factor if printed else factor / (1 - epsilon)) if cost else 0.0
+    return cost * (factor if printed else factor / (1 - epsilon))
 
 
-@_INF
+@_in_floats
 def table_1(
     n: int,
     lam: float,
@@ -764,16 +671,12 @@ def table_1(
 
     Parameters
     ----------
-    n : int
-        Number of points.
+    n, dim : int
+        Number of points, and d >= 1.
     lam : float
         lambda > 0, below n.
-    dim : int
-        d >= 1.
-    radius : float
-        r > 0, the largest norm.
-    s_lam : float
-        `statistical_dimension`.
+    radius, s_lam : float
+        r > 0, the largest norm, and `statistical_dimension`.
     nnz : int
         Entries of the data that are not zero.
     printed : bool, default=False
@@ -782,12 +685,7 @@ def table_1(
     Returns
     -------
     dict
-        Method -> (features, operations); inf if a part exceeds the largest float.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
+        Method -> (features, operations); of many columns they may be inf.
 
     Notes
     -----
@@ -807,25 +705,27 @@ def table_1(
     >>> table_1(1000, 0.1, 3, 1.0, 20.0, 3000)["Nystrom"]
     (20.0, 460000.0)
     """
-    n, d, nnz = _number("n", n, 1), check_dim(dim), _number("nnz", nnz, 0)
-    lam, r = check_positive("lam", lam), np.float64(check_positive("radius", radius))
-    s = np.float64(check_positive("s_lam", s_lam))
+    n, d, nnz = check_integer("n", n, 1), check_dim(dim), check_integer("nnz", nnz, 0)
+    lam, r = check_positive("lam", lam), check_positive("radius", radius)
+    s = check_positive("s_lam", s_lam)
     if lam >= n:
-        raise ValueError(f"lam={lam} must be below n={n:g}; use a smaller lam")
-    fourier, size = n / lam, np.log(n / lam)
-    # A sum of products of powers, over a Gamma function that is beyond floats for large d.
-    divisor = 0.0 if printed else gammaln(d / 2 + 1)
-    modified = np.exp(d * np.log(248 * r) + d / 2 * np.log(size) - divisor)
-    modified += np.exp(2 * d * np.log(200 * size) - divisor)
+        raise ValueError(f"lam={lam} must be below n={n}; use a smaller lam")
+    fourier, size = n / lam, log(n / lam)
+    # A power over a Gamma function may be a float where neither is.
+    divisor = 0.0 if printed else lgamma(d / 2 + 1)
+    modified = _exp(d * log(248 * r) + d / 2 * log(size) - divisor)
+    modified += _exp(2 * d * log(200 * size) - divisor)
     if printed:
-        ours = np.exp(d * np.log(2 * size) - gammaln(d))
-        ours += np.exp(2 * d * np.log(1.93 * r) - gammaln(d))
+        ours = _exp(d * log(2 * size) - lgamma(d)) + _exp(2 * d * log(1.93 * r) - lgamma(d))
         time = ours * nnz
     else:
-        q = np.ceil(_gaussian_degree(d, r**2, size))
-        ours = q**2 * _float(_monomials(q, d))
+        q = _gaussian_degree(d, r, size)
+        try:
+            ours = float(q**2 * _monomials(q, d))
+        except OverflowError:
+            ours = inf
         time = ours / q * (nnz + n * q + n * q * q)  # m = ours / q directions, order q
-    rows = {
+    return {
         "Fourier": (fourier, fourier * nnz),
         "Modified Fourier": (modified, modified * nnz),
         "Nystrom": (s, n * s**2 + s * nnz),
@@ -833,10 +733,9 @@ def table_1(
         "Adaptive Sketch": (s, r**15 * (s**2 * n) + r**5 * nnz),
         "Gegenbauer": (ours, time),
     }
-    return {method: (_or_inf(m), _or_inf(t)) for method, (m, t) in rows.items()}
 
 
-@_INF
+@_in_floats
 def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     """Dimensions that preserve all distances of n points under random projection.
 
@@ -855,11 +754,6 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     -------
     int
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a number found is beyond the largest float.
-
     Notes
     -----
     This holds for dense projections with normal or sign entries. The paper on block projections
@@ -877,10 +771,9 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     >>> johnson_lindenstrauss(1000, 0.5)
     498
     """
-    n, epsilon = check_integer("n", n, 2), check_share("epsilon", epsilon)
-    gamma, eps = check_not_negative("gamma", gamma), np.float64(epsilon)
-    k = (4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * log(n)
-    return _count(k, "dimensions", epsilon=epsilon, gamma=gamma)
+    n, eps = check_integer("n", n, 2), check_share("epsilon", epsilon)
+    gamma = check_not_negative("gamma", gamma)
+    return ceil((4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * log(n))
 
 
 def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
@@ -894,10 +787,8 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     epsilon : float
         epsilon of Eq 1 at the ridge mu, `metrics.spectral_error`: between 0 and 1, or > 0 if
         `below`.
-    mu : float
-        > 0, the ridge of the features.
-    alpha : float
-        > 0, the ridge of the system.
+    mu, alpha : float
+        > 0, the ridges of the features and of the system.
     below : bool, default=False
         Whether K - Z Z^T is positive semidefinite, as it is for Nystrom features. Then the upper
         side of Eq 1 holds with epsilon = 0, and the bound has no denominator.
@@ -905,11 +796,6 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Notes
     -----
@@ -936,6 +822,7 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     return spread * max(mu / alpha, alpha / mu)
 
 
+@_in_floats
 def iterations_bound(condition: float, tol: float) -> int:
     """Count the steps after which conjugate gradients have certainly reduced the error to tol.
 
@@ -952,18 +839,12 @@ def iterations_bound(condition: float, tol: float) -> int:
     -------
     int
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
-    The bound is for the worst spectrum with this condition number. In practice fewer steps are
-    enough: about as many as P^(-1) A has distinct eigenvalues, or clusters of eigenvalues. Solvers
-    that check the residual use another norm: |A (x_m - x)|, relative to the start, is at most
-    sqrt(cond(A)) times the bound, where A is *without* the preconditioner, and may exceed 1 after a
-    step.
+    The bound is for the worst spectrum with this condition number. In practice about as many steps
+    are enough as P^(-1) A has distinct eigenvalues, or clusters of eigenvalues. Solvers that check
+    the residual use another norm: |A (x_m - x)|, relative to the start, is at most sqrt(cond(A))
+    times the bound, where A is *without* the preconditioner, and may exceed 1 after a step.
 
     References
     ----------
@@ -981,11 +862,10 @@ def iterations_bound(condition: float, tol: float) -> int:
             f"condition={condition} must be at least 1; pass largest / smallest eigenvalue"
         )
     root = sqrt(condition)
-    return 1 if root == 1 else _count(log(2 / tol) / (2 * atanh(1 / root)), "steps", tol=tol)
+    return 1 if root == 1 else ceil(log(2 / tol) / (2 * atanh(1 / root)))
 
 
 # ---- what they share
-
 _LEAST_DIMENSION = 0.5 * (1 - 1e-9)  # a sum may be rounded
 
 
@@ -1022,9 +902,9 @@ def _operator_rows(
     return np.asarray(by_order).reshape(n, operator.order, len(W))
 
 
-def _theorem_9(e: np.float64, leverage: float, size: float) -> np.float64:
-    """Return the directions, not rounded, for a whitened error e and a size log(...)."""
-    return (2 + 4 * e / 3) / e**2 * leverage * size
+def _theorem_9(e: float, leverage: float, size: float) -> int:
+    """Return the number of directions for a whitened error e and size = log(...)."""
+    return ceil((2 + 4 * e / 3) / e**2 * leverage * size)
 
 
 def _directions(
@@ -1036,68 +916,42 @@ def _directions(
     K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
     Printed: 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta).
     """
-    delta, s_lam, eps = check_share("delta", delta), _dimension(s_lam), np.float64(epsilon)
+    delta, s_lam, eps = check_share("delta", delta), _dimension(s_lam), epsilon
     if printed:
         size = log(16 * s_lam / delta)
-        m = 5 * np.float64(degree) ** 2 / (4 * eps**2) * _float(_monomials(degree, dim)) * size
+        m = ceil(5 * degree**2 / (4 * eps**2) * _monomials(degree, dim) * size)
     else:
-        size = log(8 * (1 + 1 / (1 - epsilon / 10)) * s_lam / delta)
+        size = log(8 * (1 + 1 / (1 - eps / 10)) * s_lam / delta)
         e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
         alphas = _monomials(degree, dim) + _monomials(degree - 1, dim)  # of degrees 0 to q, summed
-        m = _theorem_9(e, _float(order * alphas), size)
-    given = {"epsilon": epsilon, "delta": delta, "s_lam": s_lam}
-    return degree, order, _count(m, "directions", degree=degree, dim=dim, **given)
+        m = _theorem_9(e, order * alphas, size)
+    return degree, order, m
 
 
-def _gaussian_degree(dim: int, reach: Any, size: Any) -> Any:
-    """Return q of Theorem 12, not rounded, for reach = r^2 and size = log(n / (eps lam))."""
-    spread = 2.8 * (reach + size + dim) / dim
-    return max(3.7 * reach, dim / 2 * log(spread) + size)
+def _gaussian_degree(dim: int, radius: float, size: float) -> int:
+    """Return q of Theorem 12 for size = log(n / (eps lam))."""
+    spread = 2.8 * (radius**2 + size + dim) / dim
+    return ceil(max(3.7 * radius**2, dim / 2 * log(spread) + size))
 
 
-def _monomials(degree: float, dim: int) -> Any:
-    """Return (q+d-1 choose q), inf where it is at least 2^1024."""
-    if degree == inf or min(degree, dim - 1) >= 1024:
-        return inf
-    return comb(int(degree) + dim - 1, dim - 1)
+def _monomials(degree: int, dim: int) -> int:
+    """Return (q+d-1 choose q), or raise OverflowError where it takes long and is no float."""
+    if min(degree, dim - 1) >= 1024:
+        raise OverflowError
+    return comb(degree + dim - 1, dim - 1)
 
 
-def _float(count: Any) -> float:
-    """Return an integer as a float, inf beyond the largest."""
-    try:
-        return float(count)
-    except OverflowError:
-        return inf
-
-
-def _or_inf(value: Any) -> float:
-    """Return a number >= 0 as a float; inf for a NaN, which is 0 times inf, or inf by inf."""
-    return float(value) if value < inf else inf
-
-
-def _number(name: str, value: int, minimum: int) -> Any:
-    """Return an integer as a float, or raise naming it if it is none >= minimum."""
-    return check_not_negative(name, check_integer(name, value, minimum))
-
-
-def _count(value: float, what: str, **arguments: float) -> int:
-    """Return a number rounded up, or raise naming the arguments that put it beyond floats."""
-    if value < inf:
-        return ceil(value)
-    said = ", ".join(f"{name}={number:g}" for name, number in arguments.items())
-    raise ValueError(
-        f"{said} need more {what} than the largest float, 1.8e+308; use less extreme numbers"
-    )
+def _exp(exponent: float) -> float:
+    """Return e to a power, inf beyond the largest float."""
+    return exp(exponent) if exponent < 709 else inf
 
 
 def _shares(K: Doubles, lam: float) -> Doubles:
     """Return lam_i / (lam_i + lam) of the eigenvalues, 0 of those that may be rounding alone."""
-    exponent = int(np.frexp(np.abs(K).max())[1])  # so that no sum of entries is beyond floats
-    energies = eigvalsh(np.ldexp(K, -exponent))
+    energies = eigvalsh(K)
     rounding = len(K) * np.finfo(np.float64).eps * max(energies[-1], 0.0)
     energies = energies[energies > rounding]
-    with np.errstate(over="ignore"):
-        shares: Doubles = energies / (energies + np.ldexp(lam, -exponent))
+    shares: Doubles = energies / (energies + lam)
     return shares
 
 
@@ -1134,11 +988,8 @@ def _dimension(s_lam: float) -> float:
 
 def _solve(K: Doubles, lam: float, right: Doubles) -> Doubles:
     """Return (K + lam I)^(-1) right."""
-    regularised = K + lam * np.eye(len(K))
-    if not np.isfinite(regularised).all():
-        raise ValueError(f"K + lam I overflows at lam={lam:g}; scale K and lam")
     try:
-        solution: Doubles = cho_solve(cho_factor(regularised, lower=True), right)
+        solution: Doubles = cho_solve(cho_factor(K + lam * np.eye(len(K)), lower=True), right)
     except LinAlgError:
         raise ValueError(
             f"K + lam I is not positive definite at lam={lam}; pass the matrix of a positive "
