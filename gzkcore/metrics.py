@@ -4,8 +4,8 @@ K is the exact kernel matrix, Z has one row per point. All computations are in d
 the n x n matrix does not fit into memory, `estimate` measures on random subsamples and returns an
 interval.
 
-Ratios do not depend on the scale of K; a Z whose squares exceed 1e150 times K is refused.
-Differences and costs are inf if a part of them exceeds the largest float.
+Arguments that are not as described raise TypeError or ValueError: matrices must be finite, of as
+many rows, and their squares within the range of floats.
 """
 
 import math
@@ -28,6 +28,7 @@ from gzkcore._util.validation import (
     check_share,
     check_square,
     check_symmetric,
+    in_floats,
 )
 from gzkcore._util.wording import counted
 
@@ -46,13 +47,8 @@ __all__ = [
 # Entries of a tile of rows: what is compared at one time.
 _TILE = 1 << 19
 
-# Numbers whose squares have squares that floats hold.
-_LARGEST = 1e75
 
-# What is beyond the largest float is inf, without a warning.
-_INF = np.errstate(over="ignore", invalid="ignore")
-
-
+@in_floats
 def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     """Smallest epsilon for which Z Z^T is an (epsilon, lambda)-spectral approximation of K.
 
@@ -65,18 +61,12 @@ def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
         Exact kernel matrix, symmetric and positive semi-definite.
     Z : array-like of shape (n, n_components)
     lam : float
-        lambda > 0.
+        lambda > 0, such that K + lam I is positive definite.
 
     Returns
     -------
     float
         >= 0; below 1 if Eq 1 holds for some epsilon below 1.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match, values are not finite, lam <= 0, K is not symmetric, or K + lam
-        I is not positive definite.
 
     Notes
     -----
@@ -104,6 +94,7 @@ def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     return float(max(0.0, 1 / mu[0] - 1, 1 - 1 / mu[-1]))
 
 
+@in_floats
 def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     """Operator norm of (K + lam I)^(-1/2) (Z Z^T - K) (K + lam I)^(-1/2).
 
@@ -119,11 +110,6 @@ def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     -------
     float
         max |mu - 1|. If it is at most eps / (1 + eps), Eq 1 holds with eps.
-
-    Raises
-    ------
-    ValueError
-        As `spectral_error`.
 
     Notes
     -----
@@ -144,23 +130,19 @@ def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     return float(max(1 - mu[0], mu[-1] - 1, 0.0))
 
 
+@in_floats
 def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     """Frobenius norm of Z Z^T - K, relative to the norm of K.
 
     Parameters
     ----------
     K : array-like of shape (n, n)
-        Exact kernel matrix.
+        Exact kernel matrix, not 0.
     Z : array-like of shape (n, n_components)
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If the shapes don't match, values aren't finite, or K is 0.
 
     Notes
     -----
@@ -175,7 +157,6 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     exact, features = _pair(K, Z)
     if not exact.any():
         raise ValueError("K is 0, so there is no relative error; pass the exact kernel matrix")
-    exact, features, _ = _in_units_of_kernel(exact, features)
     error = sum(
         float(np.square(features[tile] @ features.T - exact[tile]).sum())
         for tile in _tiles(len(exact))
@@ -183,7 +164,7 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     return math.sqrt(error / np.vdot(exact, exact))
 
 
-@_INF
+@in_floats
 def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     """Mean of |<z_i, z_j> - k(x_i, x_j)| over all pairs of different points.
 
@@ -196,11 +177,6 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If the shapes don't match, values aren't finite, or n < 2.
 
     Notes
     -----
@@ -222,10 +198,10 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     for tile in _tiles(n):
         error = np.abs(features[tile] @ features.T - exact[tile])
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return _or_inf(total / (n * (n - 1)))
+    return total / (n * (n - 1))
 
 
-@_INF
+@in_floats
 def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     """Mean of | |x_i - x_j|^2 - |v_i - v_j|^2 | over all pairs of different points.
 
@@ -239,11 +215,6 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If the numbers of rows differ, values aren't finite, or n < 2.
 
     Notes
     -----
@@ -272,9 +243,10 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     for tile in _tiles(n):
         error = np.abs(_squared_distances(points, tile) - _squared_distances(projected, tile))
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return _or_inf(total / (n * (n - 1)))
+    return total / (n * (n - 1))
 
 
+@in_floats
 def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     """Smallest epsilon for which Z preserves the cost of every projection of a rank.
 
@@ -292,12 +264,6 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match, values are not finite, K is not symmetric, or `rank` is not
-        below the rank of K.
 
     Notes
     -----
@@ -323,7 +289,6 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
         raise ValueError(
             f"rank={rank} is too large for {counted(n, 'point')}; use a rank below {n}"
         )
-    exact, features, _ = _in_units_of_kernel(exact, features)
     energies = eigvalsh(exact)
     if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
         raise ValueError(
@@ -338,7 +303,7 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     return max(0.0, largest - 1, 1 - smallest)
 
 
-@_INF
+@in_floats
 def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     """Cost of a clustering with the exact kernel, Tr(K - C C^T K C C^T).
 
@@ -356,11 +321,6 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is not one label for each point, or K is not finite and square.
 
     Notes
     -----
@@ -388,7 +348,7 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     for row, label in enumerate(names.tolist()):
         members.setdefault(label, []).append(row)
     within = sum(float(exact[np.ix_(rows, rows)].sum()) / len(rows) for rows in members.values())
-    return _or_inf(float(np.trace(exact)) - within)
+    return float(np.trace(exact)) - within
 
 
 class Estimate(NamedTuple):
@@ -436,11 +396,6 @@ def estimate(
     Estimate
         value, low, high: the mean over the subsamples and Student's interval around it. If X has at
         most n_samples rows, all three are the metric on all rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Notes
     -----
@@ -511,24 +466,6 @@ def _check_pairs(name: str, matrix: Doubles) -> int:
     return len(matrix)
 
 
-def _in_units_of_kernel(K: Doubles, Z: Doubles, lam: float = 0.0) -> tuple[Doubles, Doubles, float]:
-    """Return K and lam divided by a power of 4 that makes them about 1, and Z by its root."""
-    half = int(np.frexp(max(np.abs(K).max(), lam))[1]) // 2
-    with np.errstate(over="ignore"):
-        features = np.ldexp(Z, -half)
-    if np.abs(features).max(initial=0) > _LARGEST:
-        raise ValueError(
-            f"Z has an entry of {np.abs(Z).max():g}, whose square exceeds 1e+150 times K; pass "
-            "features of the same kernel"
-        )
-    return np.ldexp(K, -2 * half), features, float(np.ldexp(lam, -2 * half))
-
-
-def _or_inf(value: float) -> float:
-    """Return a number of which a part may be beyond the largest float: inf then, never NaN."""
-    return math.inf if math.isnan(value) else value
-
-
 def _as_labels(labels: ArrayLike) -> NDArray[Any]:
     """Return labels as an array, or raise naming one that is none."""
     try:
@@ -571,12 +508,9 @@ def _squared_distances(points: Doubles, tile: slice) -> Doubles:
 def _ratios(K: Any, Z: Any, lam: float) -> Doubles:
     """Return the eigenvalues of Z Z^T + lam I relative to K + lam I, in increasing order."""
     exact, features = _pair(check_symmetric("K", K), Z)
-    scaled, features, ridge = _in_units_of_kernel(exact, features, check_positive("lam", lam))
-    eye = np.eye(len(exact))
+    ridge = check_positive("lam", lam) * np.eye(len(exact))
     try:
-        mu: Doubles = eigh(
-            features @ features.T + ridge * eye, scaled + ridge * eye, eigvals_only=True
-        )
+        mu: Doubles = eigh(features @ features.T + ridge, exact + ridge, eigvals_only=True)
     except LinAlgError:
         raise ValueError(
             f"K + lam I is not positive definite at lam={lam}; pass the exact matrix of a positive "

@@ -9,10 +9,9 @@ Arguments that are not as described raise TypeError or ValueError, and so do arg
 number is beyond the range of floats.
 """
 
-import functools
 from collections.abc import Callable
 from math import atanh, ceil, comb, exp, inf, lgamma, log, pi, sqrt
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +26,7 @@ from gzkcore._util.validation import (
     check_positive,
     check_share,
     check_symmetric,
+    in_floats,
     raise_not_finite,
 )
 from gzkcore._util.wording import counted
@@ -50,26 +50,6 @@ __all__ = [
     "statistical_dimension",
     "table_1",
 ]
-
-
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
-
-
-def _in_floats(formula: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Return a formula that raises ValueError where a number is beyond the range of floats."""
-
-    @functools.wraps(formula)
-    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
-        try:
-            return formula(*args, **kwargs)
-        except ArithmeticError:
-            raise ValueError(
-                f"{formula.__name__}: a number is beyond the range of floats; use less extreme "
-                "arguments"
-            ) from None
-
-    return checked
 
 
 # ---- leverage
@@ -167,6 +147,7 @@ def ridge_leverage(
     return scores if directions.ndim == 2 else float(scores[0])
 
 
+@in_floats
 def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     """Upper bound of the ridge leverage scores of all directions.
 
@@ -219,7 +200,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
 # ---- how many directions
 
 
-@_in_floats
+@in_floats
 def matrix_bernstein(
     deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
 ) -> float:
@@ -269,7 +250,7 @@ def matrix_bernstein(
     return min(1.0, 4 * float(np.trace(first) + np.trace(second)) / M * exp(-exponent))
 
 
-@_in_floats
+@in_floats
 def required_directions(
     epsilon: float, delta: float, leverage: float, s_lam: float, *, printed: bool = False
 ) -> int:
@@ -320,7 +301,7 @@ def required_directions(
     return _theorem_9(eps / (1 + eps), leverage, size)
 
 
-@_in_floats
+@in_floats
 def projection_directions(
     epsilon: float,
     delta: float,
@@ -379,7 +360,7 @@ def projection_directions(
     return max(spectral, ceil(trace))
 
 
-@_in_floats
+@in_floats
 def dot_product_directions(
     n: int,
     dim: int,
@@ -451,7 +432,7 @@ def dot_product_directions(
     return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
-@_in_floats
+@in_floats
 def gaussian_directions(
     n: int,
     dim: int,
@@ -511,6 +492,7 @@ def gaussian_directions(
 # ---- what follows for learning
 
 
+@in_floats
 def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> float:
     """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n.
 
@@ -554,6 +536,7 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     return float(residual @ residual / n + sigma * variance / n * sigma)
 
 
+@in_floats
 def risk_bound(
     K: ArrayLike,
     lam: float,
@@ -656,7 +639,7 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     return cost * (factor if printed else factor / (1 - epsilon))
 
 
-@_in_floats
+@in_floats
 def table_1(
     n: int,
     lam: float,
@@ -735,7 +718,7 @@ def table_1(
     }
 
 
-@_in_floats
+@in_floats
 def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     """Dimensions that preserve all distances of n points under random projection.
 
@@ -822,7 +805,7 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     return spread * max(mu / alpha, alpha / mu)
 
 
-@_in_floats
+@in_floats
 def iterations_bound(condition: float, tol: float) -> int:
     """Count the steps after which conjugate gradients have certainly reduced the error to tol.
 

@@ -146,43 +146,14 @@ def test_an_exact_approximation_has_no_error(impl):
     assert impl.projection_cost_error(K, Z, 2) <= exact
 
 
-@pytest.mark.parametrize("scale", [1e200, 1e-200])
-def test_squares_of_the_kernel_beyond_doubles(scale):
-    K, Z = scale * np.eye(2), 1.1 * scale**0.5 * np.eye(2)
-    assert metrics.relative_frobenius_error(K, Z) == pytest.approx(0.21)
-
-
-@pytest.mark.parametrize("scale", [1.7e308, 1e300, 1e-300, 1e-320])
-def test_ratios_have_no_units(scale):
-    """K times a number, and Z times its root."""
-    _, K, Z = approximation()
-    near = partial(pytest.approx, rel=1e-3 if scale < 1e-310 else 1e-9)
-    ratios = [partial(metrics.spectral_error, lam=0.3), partial(metrics.whitened_error, lam=0.3),
-              metrics.relative_frobenius_error, partial(metrics.projection_cost_error, rank=2)]  # fmt: skip
-    K = np.clip(K, None, 1)
-    for i, metric in enumerate(ratios):
-        lam = {"lam": 0.3 * scale} if i < 2 else {}
-        assert metric(scale * K, scale**0.5 * Z, **lam) == near(metric(K, Z)), metric
-
-
-def test_differences_beyond_the_largest_float_are_infinite():
-    assert metrics.mean_kernel_error(1e308 * np.ones((4, 4)), np.zeros((4, 1))) == np.inf
-    assert metrics.mean_kernel_error(np.ones((4, 4)), 1e200 * np.ones((4, 1))) == np.inf
-    assert metrics.mean_kernel_error(np.ones((2, 2)), 1e200 * np.array([[1, 1], [1, -1]])) == np.inf
-    assert metrics.mean_distance_error(1e160 * np.eye(3), np.eye(3)) == np.inf
-    assert metrics.mean_distance_error(1e308 * np.eye(3), 1e308 * np.eye(3)) == np.inf
-    assert metrics.clustering_cost(1e308 * np.eye(4), [0] * 4) == np.inf
-    assert metrics.clustering_cost(1e300 * np.eye(4), [0] * 4) == pytest.approx(3e300)
-
-
-@pytest.mark.parametrize("metric", [partial(metrics.spectral_error, lam=1e-200), partial(metrics.whitened_error, lam=1e-200),
-                                    metrics.relative_frobenius_error, partial(metrics.projection_cost_error, rank=2)])  # fmt: skip
-def test_features_of_another_kernel_are_refused(metric):
-    with pytest.raises(ValueError, match=r"Z has an entry of 1e[+]200, whose square .*; pass"):
+@pytest.mark.parametrize("metric", [
+    partial(metrics.spectral_error, lam=1.0), partial(metrics.whitened_error, lam=1.0),
+    partial(metrics.projection_cost_error, rank=2), metrics.relative_frobenius_error,
+    metrics.mean_kernel_error, metrics.mean_distance_error,
+])  # fmt: skip
+def test_numbers_beyond_floats_are_refused(metric):
+    with pytest.raises(ValueError, match="_error: a number is beyond the range of floats; use"):
         metric(np.eye(4), 1e200 * np.eye(4))
-    with pytest.raises(ValueError, match="Z has an entry of 2, whose square exceeds"):
-        metric(1e-200 * np.eye(4), 2 * np.eye(4))
-    assert metric(np.eye(4), 1e60 * np.eye(4)) > 0.9
 
 
 @both

@@ -1,12 +1,13 @@
 """Checks of arguments; each error names the parameter, the value and the remedy."""
 
 import contextlib
+import functools
 import math
 import numbers
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -35,6 +36,26 @@ ASYMMETRY, SQUARE = 1e-4, 256
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def in_floats(formula: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Return a formula that raises ValueError where a number is beyond the range of floats."""
+
+    @functools.wraps(formula)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return formula(*args, **kwargs)
+        except ArithmeticError:
+            raise ValueError(
+                f"{formula.__name__}: a number is beyond the range of floats; use less extreme "
+                "arguments"
+            ) from None
+
+    return checked
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
