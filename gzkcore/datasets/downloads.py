@@ -26,6 +26,7 @@ NOAA = "https://www.ngdc.noaa.gov/mgg/global/relief/ETOPO1/data/ice_surface"
 BERKELEY = "https://berkeley-earth-temperature.s3.us-west-1.amazonaws.com"
 
 Arrays = dict[str, Any]
+Files = dict[str, tuple[str, str | None]]  # name -> address, the publisher's checksum
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class DataSet:
     """
 
     about: str
-    files: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    files: Files = field(default_factory=dict)
     read: Callable[[dict[str, Path]], Arrays] = dict
     openml: tuple[str, int] | None = None
     loader: Callable[[Path, bool], Arrays] | None = None
@@ -86,13 +87,17 @@ def _one(
 
 
 def _verify(path: Path, kind: str, expected: str, who: str) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, kind).hexdigest()
+    found = _digest(path, kind)
     if found != expected:
         raise ValueError(
             f"{path}: its {kind} is {found}, but {who} {expected}; the file was changed or is "
             "incomplete: delete it to fetch it again"
         )
+
+
+def _digest(path: Path, kind: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 def _trust(path: Path) -> None:
@@ -102,8 +107,7 @@ def _trust(path: Path) -> None:
     if path.name in known:
         _verify(path, "sha256", known[path.name], f"when it was first read it was (see {ledger})")
         return
-    with path.open("rb") as file:
-        known[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    known[path.name] = _digest(path, "sha256")
     with replacing(ledger) as beside:
         beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -327,20 +331,18 @@ def _sipi(paths: dict[str, Path]) -> Arrays:
     return {"X": np.array(rows)}
 
 
-def _of_uci(folder: str, *files: str) -> dict[str, tuple[str, str | None]]:
+def _at(address: str, published: str | None = None) -> Files:
+    return {address.rpartition("/")[2]: (address, published)}
+
+
+def _of_uci(folder: str, *files: str) -> Files:
     return {file: (f"{UCI}/{folder}/{file}", None) for file in files}
 
 
 SOURCES: dict[str, DataSet] = {
     "elevation": DataSet(
         "Elevation of the Earth, 1 degree means of ETOPO1, ice surface (NOAA)",
-        {
-            "etopo1_ice_c_i2.zip": (
-                f"{NOAA}/cell_registered/binary/etopo1_ice_c_i2.zip",
-                None,
-            )
-        },
-        _etopo,
+        _at(f"{NOAA}/cell_registered/binary/etopo1_ice_c_i2.zip"), _etopo,
     ),
     "protein": DataSet(
         "Protein tertiary structure, 45,730 x 9 (UCI)", _of_uci("00265", "CASP.csv"), _protein
@@ -353,13 +355,7 @@ SOURCES: dict[str, DataSet] = {
     ),
     "climate": DataSet(
         "Mean temperature of 12 months on land, 1 degree (Berkeley Earth)",
-        {
-            "Complete_TAVG_LatLong1.nc": (
-                f"{BERKELEY}/Global/Gridded/Complete_TAVG_LatLong1.nc",
-                None,
-            )
-        },
-        _berkeley,
+        _at(f"{BERKELEY}/Global/Gridded/Complete_TAVG_LatLong1.nc"), _berkeley,
     ),
     "abalone": DataSet(
         "Abalone, 4,177 x 8, rings and 3 classes (UCI)", _of_uci("abalone", "abalone.data"),
@@ -390,12 +386,8 @@ SOURCES: dict[str, DataSet] = {
     ),
     "cifar-10": DataSet(
         "CIFAR-10, 50,000 + 10,000 images of 32 x 32 points in 3 colours (Krizhevsky 2009)",
-        {
-            "cifar-10-binary.tar.gz": (
-                "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-                "md5:c32a1d4ab5d03f1284b67883e8d87530",
-            )
-        },
+        _at("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            "md5:c32a1d4ab5d03f1284b67883e8d87530"),
         _cifar,
     ),
     "genes": DataSet(
@@ -410,8 +402,7 @@ SOURCES: dict[str, DataSet] = {
     ),
     "natural-images": DataSet(
         "Images of 512 x 512 points, in grey (USC-SIPI, volume Miscellaneous)",
-        {"misc.zip": ("https://sipi.usc.edu/database/misc.zip", None)},
-        _sipi,
+        _at("https://sipi.usc.edu/database/misc.zip"), _sipi,
     ),
     "photographs": DataSet(
         "Overlapping squares of 256 x 256 points of two photographs, in grey (scikit-learn)",

@@ -16,50 +16,32 @@ from .downloads import SOURCES, fetch
 
 __all__ = ["load", "open_batches"]
 
-# name -> what it holds, and the sha256 of the .npz that this version was tested with
+# The sha256 of the files NAME.npz that this version was tested with.
 SETS = {
-    "abalone": (
-        "Abalone, 4,177 x 8, rings and 3 classes (UCI)",
-        "ffc80978880a1604bbefc0413147f580ab399208de310c19b8ccb9499a7ab59f",
-    ),
-    "adult": (
-        "Adult census income, 32,561 + 16,281 rows (UCI)",
-        "8830c425308828e4977932124c160579f58b49e07272a410d25dba05d923cb16",
-    ),
-    "climate_ncep_2p5deg": (
-        "Monthly mean air temperature, 2.5 degree grid (NOAA PSL, NCEP-NCAR Reanalysis 1)",
-        "f39d902c7ee9cddb28aed40aeef53fa058f46286fedfd2624c1c6f6b3d74a8c2",
-    ),
-    "elevation_1deg": (
-        "Elevation of the Earth, 1 degree grid (NOAA ETOPO5, averaged)",
-        "11665f25f0dc3b59aabf999694765ee82e71b0570523905d7d2bb61fb13f1638",
-    ),
-    "gene_chowdary": (
-        "Gene expression of 62 breast and 42 colon tumours, 22,283 genes (Chowdary et al. 2006)",
-        "5fd5a5b3daf9fe124c085f757ac2213fe8e454da663fd70e3f63f54c4b8c1529",
-    ),
-    "magic": (
-        "MAGIC gamma telescope, 19,020 x 10 (UCI)",
-        "092e4a9b646eeee3bc982cf7b5ba9bbde0ef0de706ecba428d76e78cd558d6d4",
-    ),
-    "mushroom": (
-        "Mushrooms, 8,124 x 22 codes (UCI)",
-        "9890d3a11c1a63e858793ff8e0188e8a36ebe2ec2b9764f1be23fe50375530fb",
-    ),
-    "pendigits_train": (
-        "Pen-written digits, 7,494 x 16 (UCI)",
-        "a40fb302f023cf88b716bafea7849d9c3ff16e2da6f5677b302d977678a4462a",
-    ),
-    "protein_casp": (
-        "Protein tertiary structure, 45,730 x 9 (UCI)",
-        "22ede4b9cb6da856e9ea2e8e1ed444c2a7892cd0f189527fde1400df9ac0b7bf",
-    ),
+    "abalone": "ffc80978880a1604bbefc0413147f580ab399208de310c19b8ccb9499a7ab59f",
+    "adult": "8830c425308828e4977932124c160579f58b49e07272a410d25dba05d923cb16",
+    "climate_ncep_2p5deg": "f39d902c7ee9cddb28aed40aeef53fa058f46286fedfd2624c1c6f6b3d74a8c2",
+    "elevation_1deg": "11665f25f0dc3b59aabf999694765ee82e71b0570523905d7d2bb61fb13f1638",
+    "gene_chowdary": "5fd5a5b3daf9fe124c085f757ac2213fe8e454da663fd70e3f63f54c4b8c1529",
+    "magic": "092e4a9b646eeee3bc982cf7b5ba9bbde0ef0de706ecba428d76e78cd558d6d4",
+    "mushroom": "9890d3a11c1a63e858793ff8e0188e8a36ebe2ec2b9764f1be23fe50375530fb",
+    "pendigits_train": "a40fb302f023cf88b716bafea7849d9c3ff16e2da6f5677b302d977678a4462a",
+    "protein_casp": "22ede4b9cb6da856e9ea2e8e1ed444c2a7892cd0f189527fde1400df9ac0b7bf",
 }
-
+# What files hold that are not of the name of a source.
+ABOUT = {
+    "climate_ncep_2p5deg": (
+        "Monthly mean air temperature, 2.5 degree grid (NOAA PSL, NCEP-NCAR Reanalysis 1)"
+    ),
+    "elevation_1deg": "Elevation of the Earth, 1 degree grid (NOAA ETOPO5, averaged)",
+    "gene_chowdary": (
+        "Gene expression of 62 breast and 42 colon tumours, 22,283 genes (Chowdary et al. 2006)"
+    ),
+    "pendigits_train": "Pen-written digits, 7,494 x 16 (UCI)",
+    "protein_casp": "Protein tertiary structure, 45,730 x 9 (UCI)",
+}
 NO_FOLDER = "data_home and GZKCORE_DATA are not set"
 METRES_PER_FOOT = 0.3048
-
-
 # A set by the name of the paper -> the file of the table above that has the same rows.
 SAME = {"pendigits": "pendigits_train", "protein": "protein_casp"}
 
@@ -145,10 +127,10 @@ def _cache() -> Path:
 
 
 def _of_file(name: str, path: Path) -> Bunch:
-    about = SOURCES[name].about if name in SOURCES else f"{name}.npz"
-    description, expected = SETS.get(name, (about, None))
+    about = SOURCES[name].about if name in SOURCES else ABOUT.get(name, f"{name}.npz")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if expected is not None and found != expected:
+    expected = SETS.get(name, found)
+    if found != expected:
         raise ValueError(
             f"{path} is not the {name!r} that gzkcore knows: its sha256 is {found}, not "
             f"{expected}; replace the file, or rename it to load it without a check"
@@ -160,7 +142,7 @@ def _of_file(name: str, path: Path) -> Bunch:
             arrays = dict(archive)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; save arrays of numbers or text") from None
-    return Bunch(**arrays | {"DESCR": description})
+    return Bunch(**arrays | {"DESCR": about})
 
 
 def _airports() -> Bunch:

@@ -81,11 +81,8 @@ def test_known_sets(name):
     home = os.environ.get("GZKCORE_DATA")
     if not home or not Path(home, f"{name}.npz").is_file():
         pytest.skip(f"{name}.npz is not in the folder GZKCORE_DATA")
-    description, checksum = sets.SETS[name]
-    loaded = datasets.load(name)
-    assert description == loaded.DESCR
-    assert len(loaded) > 2
-    assert hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == checksum
+    assert len(datasets.load(name)) > 2
+    assert hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == sets.SETS[name]
 
 
 def test_same_set_by_the_name_of_the_paper(tmp_path, monkeypatch):
