@@ -3,7 +3,7 @@
 import matplotlib as mpl
 from cycler import cycler
 
-from gzkcore.evaluate.style import COLORS, STYLE
+from gzkcore.evaluate.draw import COLORS, STYLE
 
 
 def use(_gallery_conf, _name):

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gzkcore.evaluate.draw import save_picture
-from gzkcore.evaluate.style import styled
+from gzkcore.evaluate.draw import save_picture, styled
 
 from .experiment import Cell, Picture
 

@@ -237,7 +237,7 @@ def compare(
     widths or seeds.
     """
     from gzkcore.evaluate.compare import compare as make_comparison
-    from gzkcore.evaluate.inputs import as_rows
+    from gzkcore.evaluate.plan import as_rows
     from gzkcore.rows.files import open_table
 
     from .plan_rows import advice, drawn_rows, number_columns

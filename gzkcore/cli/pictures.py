@@ -7,8 +7,16 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, fitted_to, told_apart
-from gzkcore.evaluate.draw import plain_numbers, plain_ticks, save_picture
-from gzkcore.evaluate.style import FAINT, INK, as_written, styled, titled
+from gzkcore.evaluate.draw import (
+    FAINT,
+    INK,
+    as_written,
+    plain_numbers,
+    plain_ticks,
+    save_picture,
+    styled,
+    titled,
+)
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 

@@ -1,7 +1,7 @@
 """`gzkcore.compare`: every method on a user's data.
 
 A separate process measures one method at one width after another (`worker`, `measure`). Each run is
-saved when it is done (`results`). `summary` computes means over the seeds and compares them.
+saved when it is done (`results`).
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,42 +18,39 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import (
-    check_integer,
-    check_positive,
-    dense,
-    raise_no_target,
-)
+from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
 from gzkcore._util.wording import aligned, counted, plain, shortened
 from gzkcore.features.base import check_unit
-from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
+from gzkcore.features.trials import (
+    AS_GOOD,
+    JUDGED,
+    cheapest_of_the_best,
+    check_widths,
+    split_rows,
+)
 from gzkcore.kernels.base import Kernel
 
-from .inputs import as_rows
+from .draw import draw_comparison, name_of
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
+from .plan import as_rows
 from .results import Found, Settings, Store, digest
-from .summary import (
-    CONFIDENCE,
-    NO_BETTER,
-    PREDICTS_AS_WELL,
-    Row,
-    about_chance,
-    best_of,
-    name_of,
-    ranked,
-    row_of,
-)
 from .worker import EndedError, LateError, RefusedError, Worker
 
 __all__ = ["Comparison", "compare"]
 
 FEWEST_ROWS = 20
+CONFIDENCE = 0.95
+# Predictions are as good if their error is at most this many times the least.
+PREDICTS_AS_WELL = 1.02
+NO_BETTER = "No method predicts better than the mean"
 
 Progress = Callable[[str, float, str], None]
+Row: TypeAlias = dict[str, Any]
 Cell: TypeAlias = tuple[str, int | None]  # a method and its width, None of the whole kernel
 
 
@@ -119,8 +117,6 @@ class Comparison:
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
-        from .draw import draw_comparison
-
         draw_comparison(Path(path), self.rows, self.n_fitted, self.predicts, self.title)
 
     @property
@@ -328,7 +324,7 @@ def compare(
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
     data = _check_rows(X)
     n_given = data.shape[0]
-    targets = None if y is None else _check_targets(y, n_given)
+    targets = None if y is None else _check_targets(y, data)
     total = n_given if n_samples is None else check_integer("n_samples", n_samples, n_given)
     store = Store(output, "compare", "compare", _check_kept)
     seed = _seed(random_state, store)
@@ -374,19 +370,16 @@ def _check_rows(X: Data) -> Rows:
 
 def check_methods(methods: Any) -> list[str]:
     """Return the names of methods that are given, each once."""
-    if isinstance(methods, str):
-        if methods == "all":
-            return list(NAMES)
-        methods = [methods]
-    given = list(methods) if isinstance(methods, Iterable) else [methods]
-    if not all(isinstance(name, str) for name in given):
+    is_many = isinstance(methods, Iterable) and not isinstance(methods, str)
+    names = list(methods) if is_many else [methods]
+    if not all(isinstance(name, str) for name in names):
         raise TypeError(f"methods={methods!r} must be names; use 'all', or a list of names")
-    names = list(dict.fromkeys(given))
+    names = list(dict.fromkeys(names))
     if "all" in names:
         return list(NAMES)
     for name in names:
         if name not in NAMES:
-            near = difflib.get_close_matches(str(name), NAMES, 1, cutoff=0.5)
+            near = difflib.get_close_matches(name, NAMES, 1, cutoff=0.5)
             raise ValueError(
                 f"methods: there is no method {name!r}"
                 + (f" (did you mean {near[0]!r}?)" if near else "")
@@ -397,22 +390,8 @@ def check_methods(methods: Any) -> list[str]:
     return names
 
 
-def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
-    if np.iscomplexobj(y):
-        raise TypeError("y is complex; pass real numbers")
-    try:
-        targets: Doubles = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"y is not numeric ({error}), but compare predicts numbers; pass numbers, or omit y to "
-            "compare errors of the kernel"
-        ) from None
-    if targets.ndim not in (1, 2) or targets.shape[0] != n_rows:
-        raise ValueError(
-            f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass one target for "
-            "each"
-        )
-    raise_no_target(targets)
+def _check_targets(y: ArrayLike, X: Rows) -> Doubles:
+    targets: Doubles = check_targets(y, X)
     if (targets == targets[0]).all():
         raise ValueError(
             "y is the same in every row, so that there is nothing to predict; pass other targets, "
@@ -544,35 +523,129 @@ def _outcome(
     return ranked(rows), refused
 
 
+NUMBER = (int, float)
+
+
 def _check_kept(settings: Settings, found: Found) -> None:
     """Raise KeyError or TypeError if a file of results lacks what is needed of it."""
     for name in ("data", "n_samples", "kernel", "max_samples"):
         settings[name]
-    _check_number("lam", settings["lam"])
-    _check_type("seed", settings["seed"], int)
+    _check_kind("lam", settings["lam"])
+    _check_kind("seed", settings["seed"], int)
     always = ["fit_seconds", "row_seconds", "error", "mean_error"]
     always += [] if settings["targets"] is None else ["rmse", "r2"]
     for one in found.values():
         if "reason" in one:
-            _check_type("reason", one["reason"], str)
+            _check_kind("reason", one["reason"], str)
         elif "limit" in one:
-            _check_number("limit", one["limit"])
+            _check_kind("limit", one["limit"])
         else:
             for name, kind in (("seed", int), ("width", int), ("features", str)):
-                _check_type(name, one[name], kind)
+                _check_kind(name, one[name], kind)
             for name in (*always, *({"megabytes", *ERRORS} & one.keys())):
-                _check_number(name, one[name])
+                _check_kind(name, one[name])
 
 
-def _check_type(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+def _check_kind(name: str, value: Any, kind: Any = NUMBER) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{name} is {value!r}")
-
-
-def _check_number(name: str, value: Any) -> None:
-    _check_type(name, value, (int, float))
-    if not math.isfinite(value):
+    if kind is NUMBER and not math.isfinite(value):
         raise ValueError(f"{name} is {value}")
+
+
+# ---- means over the seeds, and their ranking
+
+
+def row_of(name: str, width: int | None, runs: list[Row], n_fitted: int) -> Row:
+    """Return means over the runs with their intervals, times, and the peak of memory."""
+    row: Row = {"method": name, "n_components": width}
+    row |= {key: runs[0][key] for key in ("width", "features")}
+    for key in ERRORS:
+        values = [run[key] for run in runs if key in run]
+        if len(values) == len(runs):
+            row |= _interval(key, values)
+    for key in ("fit_seconds", "row_seconds"):
+        row[key] = statistics.median(run[key] for run in runs)
+    row["seconds"] = row["fit_seconds"] + n_fitted * row["row_seconds"]
+    row["megabytes"] = max(run.get("megabytes", 0.0) for run in runs)
+    return row
+
+
+def _interval(key: str, values: list[float]) -> Row:
+    """Return mean, Student's interval of the mean, and standard deviation; None for one value."""
+    mean = statistics.fmean(values)
+    low = high = spread = None
+    if len(values) > 1:
+        spread = statistics.stdev(values)
+        student = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
+        half = student * spread / math.sqrt(len(values))
+        low, high = mean - half, mean + half
+    return {key: mean, f"{key}_low": low, f"{key}_high": high, f"{key}_spread": spread}
+
+
+def ranked(rows: list[Row]) -> list[Row]:
+    """Return rows by width and error, with ratios to the least of the width, and the front."""
+    for width in {row["n_components"] for row in rows}:
+        of_width = [row for row in rows if row["n_components"] == width]
+        for value, ratio in (("error", "error_ratio"), ("seconds", "time_ratio")):
+            least = min(row[value] for row in of_width)
+            for row in of_width:
+                row[ratio] = row[value] / least if least > 0 else 1.0
+    for row in rows:
+        row["front"] = not any(_beats(other, row) for other in rows)
+    return sorted(rows, key=lambda row: (_place(row), row["error"]))
+
+
+def _place(row: Row) -> float:
+    """Return the width of features; the whole kernel, which has none, comes after all of them."""
+    return math.inf if row["n_components"] is None else float(row["n_components"])
+
+
+def _beats(one: Row, other: Row) -> bool:
+    """Whether one row is as accurate and fast as another, and better in something."""
+    mine, others = ((row["error"], row["seconds"]) for row in (one, other))
+    return mine[0] <= others[0] and mine[1] <= others[1] and mine != others
+
+
+def best_of(rows: list[Row], measure: str) -> Row | None:
+    """Return the fastest with nearly the least error, of the largest width; None of no features."""
+    features = [row for row in rows if row["n_components"] is not None]
+    if not features:
+        return None
+    return cheapest_of_the_best(
+        [row for row in features if row["n_components"] == features[-1]["n_components"]],
+        lambda row: float(row[measure]),
+        lambda row: float(row["seconds"]),
+        AS_GOOD if measure == "error" else PREDICTS_AS_WELL,
+    )
+
+
+def about_chance(rows: list[Row], width: int | None) -> str:
+    """Say so where no method predicts better than the mean, or than others of its width.
+
+    What one seed tells has no interval: nobody knows there what is chance.
+    """
+    best = max(rows, key=lambda row: float(row["r2"]))
+    low, high = best["r2_low"], best["r2_high"]
+    if (best["r2"] if low is None else low) <= 0:
+        half = "" if low is None else f" ± {(high - low) / 2:.2g}"
+        surely = "" if best["r2"] <= 0 else " beyond chance"
+        name = name_of(best["method"], best["n_components"])
+        return (
+            f"{NO_BETTER}{surely}: the largest R², of {name}, is {best['r2']:.2g}{half}. "
+            "So none is recommended."
+        )
+    if low is None:
+        return "One seed can't tell which of these differences are chance; with more it shows."
+    of_width = [row for row in rows if row["n_components"] == width]
+    least = min(of_width, key=lambda row: float(row["rmse"]))
+    alike = all(row["rmse_low"] <= least["rmse_high"] for row in of_width)
+    if len(of_width) < 2 or not alike:
+        return ""
+    return (
+        "The errors of predictions differ by no more than chance: all their intervals overlap. "
+        "What follows goes by time."
+    )
 
 
 # ---- numbers for people

@@ -26,17 +26,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing
 
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Data, Doubles, Integers
+from gzkcore.rows.frames import Frame
 from gzkcore.solve.cost import cost_of
 from gzkcore.solve.kernel_system import HELD_ROWS
 from gzkcore.tabular.kernel_classifier import KernelClassifier, signs
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.kernel_search import TOL
 from gzkcore.tabular.table_learner import Form, standardised
-
-from .inputs import take
 
 # Rows of the sample; folds, and how many of these are tried: as many as have so many rows together.
 SAMPLE, FOLDS, TESTED = 8000, 5, 3000
@@ -118,6 +119,13 @@ def learned(X: Data, y: NDArray[Any], classify: bool, seed: int) -> "Fits | None
     X, y = take(X, order), y[order]
     learner = (KernelClassifier if classify else KernelRegressor)(random_state=seed).fit(X, y)
     return None if learner.kernel_ is None else Fits(learner, X, y)
+
+
+def take(X: Any, rows: Integers) -> Any:
+    """Return some of the rows of a table of any kind."""
+    if isinstance(X, Frame):
+        return X.take(rows)
+    return _safe_indexing(X.tocsr() if sparse.issparse(X) else X, rows)
 
 
 def forms(widths: Sequence[int]) -> Iterator[tuple[str, int | None]]:

@@ -14,30 +14,48 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import assert_all_finite, column_or_1d
 
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_positive, dense
+from gzkcore._util.validation import (
+    check_bool,
+    check_integer,
+    check_labels,
+    check_lengths,
+    check_positive,
+    check_targets,
+    dense,
+    raise_not_finite,
+)
 from gzkcore._util.wording import aligned, as_plain, counted, seconds_told, shortened
 from gzkcore.evaluate.measure import seconds_per_row
 from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samples
+from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.learn.classification import distinct
+from gzkcore.rows.sources import is_dask
+from gzkcore.rows.values import missing_of
 from gzkcore.solve.cost import WholeCost, cost_of
 from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.tabular.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of
 from gzkcore.theory import statistical_dimension
 
+from .draw import draw_plan
 from .forecast import Forecast, forecasts
-from .inputs import as_rows, as_targets
 
 __all__ = ["Plan", "plan"]
 
 # Features of the same number are as cheap if they and a learner on them take at most so many times
 # the operations of the cheapest.
 AS_CHEAP = 4.0
+FEWEST_ROWS = 50  # of a sample that predictions are judged by
+NUMBERS = ("int", "uint", "float", "bool")  # that names of types begin with
 
 
 @dataclass(frozen=True)
@@ -103,16 +121,11 @@ class Plan:
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
-        from .draw import draw_plan
-
         title = f"{self._size(', ')}, {shortened(repr(self.kernel))}"
         draw_plan(Path(path), self.table, self.max_error, title, self._recommended)
 
-    def _rows(self) -> str:
-        return counted(self.n_samples, "row")
-
     def _size(self, between: str) -> str:
-        size = between.join([self._rows(), counted(self.n_columns, "column")])
+        size = counted(self.n_samples, "row") + between + counted(self.n_columns, "column")
         encoded = f" ({self.n_features:,} when encoded)"
         return size + (encoded if self.n_features != self.n_columns else "")
 
@@ -196,7 +209,8 @@ class Plan:
 
 def _counted_about(number: float, noun: str) -> str:
     """Return a number of two digits with its noun."""
-    return f"{as_plain(number, 2)} {noun}" + ("" if as_plain(number, 2) == "1" else "s")
+    rounded = as_plain(number, 2)
+    return f"{rounded} {noun}" + "s" * (rounded != "1")
 
 
 def _megabytes(number: float) -> str:
@@ -439,3 +453,72 @@ def _effective_dimension(cloud: Doubles) -> float:
     product = cloud @ cloud.T if cloud.shape[0] < cloud.shape[1] else cloud.T @ cloud
     squares = float(np.square(product).sum())
     return float(np.trace(product)) ** 2 / squares if squares > 0 else 0.0
+
+
+# ---- arguments
+
+
+def as_rows(X: Data, asker: str) -> Rows:
+    """Return rows of numbers as they are, others encoded as `KernelRegressor` does, or raise.
+
+    Errors about rows of numbers name who asks for them.
+    """
+    if encodes(X):
+        rows: Rows = plain_output(TableEncoder()).fit_transform(X)
+    else:
+        rows = check_rows(type(asker, (RowMap,), {})(), X, reset=True, finite=False)
+    raise_not_finite(rows)
+    return rows
+
+
+def encodes(X: Any) -> bool:
+    """Say whether a table has columns of another kind than numbers, or gaps."""
+    if is_dask(X) or sparse.issparse(X):
+        return False
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return bool(np.ndim(X) == 2 and np.asarray(X).dtype.kind in "OUSmM")
+    if not all(_kind(dtype).startswith(NUMBERS) for dtype in X.dtypes):
+        return True
+    return any(missing_of(values).any() for values, _ in columns_of(X)[1])
+
+
+def _kind(dtype: Any) -> str:
+    return str(dtype).lower().partition("(")[0]
+
+
+def as_targets(y: ArrayLike, X: Data, classify: bool) -> tuple[NDArray[Any], bool]:
+    """Return what is to be predicted, one of each row, and whether these are labels.
+
+    Text, booleans and categories always are, numbers if `classify` says so.
+    """
+    array = np.asarray(y)
+    classify = classify or array.dtype.kind in "USb" or _kind(getattr(y, "dtype", "")) in (
+        CATEGORICAL_DTYPES
+    )  # fmt: skip
+    if array.dtype.kind == "O":
+        classify = classify or any(isinstance(value, str | bool) for value in array.flat)
+    targets = _labels(y, X) if classify else np.asarray(check_targets(y, X))
+    if targets.ndim > 1 and targets.shape[1] > 1:
+        raise ValueError(
+            f"y has {targets.shape[1]} columns, but plan takes one; plan each separately"
+        )
+    if len(targets) < FEWEST_ROWS:
+        raise ValueError(
+            f"a plan for a target (y) needs {FEWEST_ROWS} rows or more; got {len(targets)}, which "
+            "can be fitted in seconds without a plan (gzkcore fit, KernelRegressor)"
+        )
+    return targets.reshape(-1), classify
+
+
+def _labels(y: ArrayLike, X: Data) -> NDArray[Any]:
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    check_lengths(X, labels)
+    assert_all_finite(labels, input_name="y")
+    classes, _ = distinct(labels)
+    check_labels(labels, "to predict numbers leave out classify=True")
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class, {classes.tolist()}, but plan needs two or more; pass rows of other "
+            "classes too, or omit y"
+        )
+    return labels

@@ -67,7 +67,9 @@ class Worker:
         ------
         RefusedError, EndedError, LateError
         """
-        given, taken = self._streams()
+        if self._process is None:
+            self._start()
+        given, taken = self._process.stdin, self._process.stdout
         late = threading.Event()
         reason = died = None
         with contextlib.suppress(BrokenPipeError):
@@ -110,12 +112,6 @@ class Worker:
             return taken.readline()
         finally:
             timer.cancel()
-
-    def _streams(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Return input and output of the process, which is started if need be."""
-        if self._process is None:
-            self._start()
-        return self._process.stdin, self._process.stdout
 
     def _start(self) -> None:
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)

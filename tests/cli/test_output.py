@@ -7,7 +7,6 @@ import pytest
 from commands import QUICK, files, refuse, write
 
 from gzkcore.cli import main as cli
-from gzkcore.evaluate import draw
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
@@ -94,8 +93,8 @@ def test_a_picture_of_features_that_fails_comes_after_the_report(
     def fail(*_):
         raise RuntimeError("no ink")
 
-    for name in ("draw_plan", "draw_comparison"):
-        monkeypatch.setattr(draw, name, fail)
+    monkeypatch.setattr("gzkcore.evaluate.plan.draw_plan", fail)
+    monkeypatch.setattr("gzkcore.evaluate.compare.draw_comparison", fail)
     write("data.csv", {name: values[:80] for name, values in plain.items()})
     options = ["--methods", "fourier-iid", "--seeds", "1"] if command == "compare" else []
     arguments = [command, "data.csv", "--n-components", "8", *options, "--plot", "x.png"]

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
 from matplotlib.figure import Figure
 
 from gzkcore.cli import pictures
-from gzkcore.evaluate.style import styled
+from gzkcore.evaluate.draw import styled
 
 
 @styled

@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 from gzkcore import Gaussian, Polynomial, RandomFourierFeatures
 from gzkcore._util.wording import shortened
 from gzkcore.evaluate import measure
+from gzkcore.evaluate.compare import about_chance
 from gzkcore.evaluate.methods import NAMES
-from gzkcore.evaluate.summary import about_chance
 from gzkcore.features.base import plain_output
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 from gzkcore.tabular.table_encoder import TableEncoder
@@ -132,7 +132,7 @@ ROWS = gaussian(50, 3)
     (ROWS, None, {"methods": [["a"]]}, TypeError, "must be names"),
     (ROWS, None, {"n_components": [[1], [1, 2]]}, TypeError, "must be one or more integers"),
     (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
-    (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),
+    (ROWS, np.ones(50) * 1j, {}, ValueError, "y must be one number.*Complex data"),
     (ROWS[0], None, {}, ValueError, "X has one dimension"),
     (np.empty((50, 0)), None, {}, ValueError, "X has no columns; pass one or more"),
     (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
@@ -149,9 +149,9 @@ ROWS = gaussian(50, 3)
     (ROWS, None, {"output": "x.csv"}, ValueError, "x.csv must end with .json"),
     (ROWS[:1], None, {}, ValueError, "X has 1 row, but a comparison needs 20"),
     (np.full((50, 3), np.nan), None, {}, ValueError, "Input X contains NaN.*row 0, column 0"),
-    (ROWS, np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
+    (ROWS, np.arange(49), {}, ValueError, "X has 50 rows, but y has 49"),
     (ROWS, [*range(49), np.nan], {}, ValueError, "Input y contains NaN.*row 49.*X.y.notna"),
-    (ROWS, ["a"] * 50, {}, ValueError, "y is not numeric"),
+    (ROWS, ["a"] * 50, {}, ValueError, "y must be one number"),
     (ROWS, np.ones(50), {}, ValueError, "nothing to predict"),
 ])  # fmt: skip
 def test_bad_comparisons(X, y, options, error, message):

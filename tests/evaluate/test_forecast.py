@@ -8,7 +8,7 @@ from scipy import sparse
 import gzkcore
 from gzkcore import KernelRidge
 from gzkcore.evaluate.forecast import Forecast, extrapolated
-from gzkcore.evaluate.inputs import as_targets
+from gzkcore.evaluate.plan import as_targets
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 
