@@ -1,5 +1,6 @@
 """The base of all learners: their features, their state, their files."""
 
+import contextlib
 import copy
 import os
 import pickle
@@ -16,6 +17,7 @@ from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
 from gzkcore._util.state import forget, has, holds, nothing, plain, stored
 from gzkcore._util.typing import Doubles
+from gzkcore._util.validation import check_sparse, validate_data
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
@@ -125,6 +127,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         self._outdate()
         forget(self)
 
+    @contextlib.contextmanager
+    def _forgotten_if_failed(self) -> Iterator[None]:
+        """Leave nothing of a fit that an error or an interrupt ends."""
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            raise
+
     def _outdate(self) -> None:
         """Drop what was worked out from fitted attributes, before these change."""
 
@@ -138,13 +149,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         raise NotImplementedError
 
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
-    ) -> tuple[Any, Any, Any]:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Any:
         """Check rows, of the first batch with `reset`: return X, y and their weights."""
         raise NotImplementedError
 
-    def _summands(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+    def _columns(self, X: Any, reset: bool = False) -> Any:
+        """Check X but for its values, which are checked when they are read."""
+        check_sparse(X)
+        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+
+    def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Return what a fit takes of rows that were checked."""
         return X, y, sample_weight
 

@@ -1,5 +1,6 @@
 """Canonical correlations of the features of two views, in one pass over the data."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,24 +18,17 @@ from gzkcore._util.validation import (
     check_lengths,
     check_not_negative,
     check_some_weight,
-    check_sparse,
     check_weights,
-    validate_data,
 )
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.passes.moments import MomentsAccumulator
-from gzkcore.passes.streams import Reader, SecondViews, fit_on_rows
+from gzkcore.passes.streams import Reader, SecondViews, fit_on_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
 from gzkcore.rows.survey import survey_of
 
-from .base import (
-    Solved,
-    check_same_features,
-    new_features,
-    signs_of,
-)
+from .base import Solved, check_same_features, new_features, signs_of
 from .components import ComponentLearner, scores
 
 __all__ = ["RandomFeatureCCA"]
@@ -54,8 +48,7 @@ class RandomFeatureCCA(ComponentLearner):
     Parameters
     ----------
     features : transformer, default=None
-        Features of the first view. It is cloned and fitted; wrap it in
-        ``sklearn.frozen.FrozenEstimator`` to use it unchanged. None is `KernelFeatures()`.
+        Features of the first view, as for `RandomFeatureRidge`.
     features_y : transformer, default=None
         Features of the second view; None is a clone of `features`.
     n_components : int, default=2
@@ -64,7 +57,7 @@ class RandomFeatureCCA(ComponentLearner):
         >= 0, added to the diagonals of the centred Z^T W Z and U^T W U, as in `RandomFeatureRidge`.
         With 0 and many features even unrelated views seem correlated.
     random_state : int, RandomState, Generator or None, default=None
-        Passed on to features whose own `random_state` is None.
+        As for `RandomFeatureRidge`.
 
     Attributes
     ----------
@@ -72,17 +65,15 @@ class RandomFeatureCCA(ComponentLearner):
         The fitted features.
     canonical_correlations_ : ndarray of shape (n_components,)
         Correlations of the pairs of scores on the training rows.
-    x_weights_ : ndarray of shape (n_features_out, n_components)
-    y_weights_ : ndarray of shape (n_features_out of y, n_components)
+    x_weights_, y_weights_ : ndarray of shape (n_features_out, n_components)
         The directions, scaled so that the scores of the training rows have unit variance. The
         largest entry of each direction of x is positive.
     x_mean_, y_mean_ : ndarray
         Means of the features.
     moments_ : MomentsAccumulator
         The sums from which all other results follow.
-    n_features_in_ : int
-    n_features_in_y_ : int
-        Columns of the second view.
+    n_features_in_, n_features_in_y_ : int
+        Columns of the first view, and of the second.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only if all column names of X are strings.
 
@@ -157,10 +148,8 @@ class RandomFeatureCCA(ComponentLearner):
         second = self.features if self.features_y is None else self.features_y
         features_y = new_features(second, self.random_state, "features_y")
         if reader.array is None and not reader.one_pass:
-            views = (
-                (y, None, sample_weight) if reader.distributed else (SecondViews(reader.source),)
-            )
-            source = as_source(*views)
+            given = y if reader.distributed else SecondViews(reader.source)
+            source = as_source(given, None, sample_weight if reader.distributed else None)
             self.features_y_ = fit_to_source(features_y, source, survey_of(source))
         else:
             self.features_y_ = fit_on_rows(
@@ -178,9 +167,7 @@ class RandomFeatureCCA(ComponentLearner):
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
                 "a second view of the rows"
             )
-        check_sparse(X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
-        y = self._validate_y(y, reset)
+        X, y = self._columns(X, reset), self._validate_y(y, reset)
         check_lengths(X, y)
         return X, y
 
@@ -220,13 +207,12 @@ class RandomFeatureCCA(ComponentLearner):
         signs = signs_of(a)[:, None]
         a, b = a * signs, b * signs
         freedom = found.degrees_of_freedom
-        x_size = np.sqrt(np.einsum("ki,ij,kj->k", a, found.scatter, a, optimize=True) / freedom)
-        y_size = np.sqrt(np.einsum("ki,ij,kj->k", b, found.scatter_y, b, optimize=True) / freedom)
-        a /= np.where(x_size > 0, x_size, np.inf)[:, None]
-        b /= np.where(y_size > 0, y_size, np.inf)[:, None]
+        forms = functools.partial(np.einsum, "ki,ij,kj->k", optimize=True)
+        for axes, scatter in ((a, found.scatter), (b, found.scatter_y)):
+            size = np.sqrt(forms(axes, scatter, axes) / freedom)
+            np.divide(axes, np.where(size > 0, size, np.inf)[:, None], out=axes)
         return {
-            "canonical_correlations_": np.einsum("ki,ij,kj->k", a, found.cross, b, optimize=True)
-            / freedom,
+            "canonical_correlations_": forms(a, found.cross, b) / freedom,
             "x_weights_": np.ascontiguousarray(a.T),
             "y_weights_": np.ascontiguousarray(b.T),
             "x_mean_": found.mean,
@@ -277,9 +263,7 @@ class RandomFeatureCCA(ComponentLearner):
         self._check_fitted()
         if is_source(X):
             return self._batches_mapped(X)
-        check_sparse(X)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
-        x_scores = scores(self.features_, X, self.x_mean_, self.x_weights_)
+        x_scores = scores(self.features_, self._columns(X), self.x_mean_, self.x_weights_)
         if y is None:
             return x_scores
         y = self._validate_y(y, reset=False)
@@ -290,24 +274,18 @@ class RandomFeatureCCA(ComponentLearner):
     ) -> float:
         """Return the mean of the correlations of the pairs of scores on these rows.
 
+        On held-out rows it shows whether alpha is large enough.
+
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        float
-            At most 1. On held-out rows it shows whether alpha is large enough.
         """
         self._check_fitted()
         if not is_source(X):
             return _ScoreSums.of(Batch(X, y, sample_weight, 0), self).correlation()
-        source = as_source(X, y, sample_weight)
-        sums = source.reduce(_ScoreSums.of, _ScoreSums.merge, self._for_workers())
-        if sums is None:
-            raise ValueError("the source yields no batches; pass a source with one or more")
-        return float(sums.correlation())
+        source, model = as_source(X, y, sample_weight), self._for_workers()
+        return float(reduced(source, _ScoreSums.of, _ScoreSums.merge, model).correlation())
 
 
 @dataclass

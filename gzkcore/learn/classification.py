@@ -22,7 +22,7 @@ from gzkcore._util.validation import (
     check_some_weight,
     check_weights,
 )
-from gzkcore.passes.streams import map_rows
+from gzkcore.passes.streams import map_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
 from gzkcore.rows.values import missing_of
@@ -67,10 +67,6 @@ class ClassifierScore(ClassifierMixin):
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        float
         """
         if not is_source(X):
             check_scored(y)
@@ -81,12 +77,10 @@ class ClassifierScore(ClassifierMixin):
             check_is_fitted(self)
             self._check_kind(labels)
             return float(super().score(X, labels, weight))
-        source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
-        hits = source.reduce(_count_hits, _add_pairs, model)
-        if hits is None:
-            raise ValueError("the source yields no batches; pass a source with one or more")
-        check_some_weight(hits[1])
-        return float(hits[0] / hits[1])
+        model = cast(Any, self)._for_workers()
+        hits, total = reduced(as_source(X, y, sample_weight), _count_hits, _add_pairs, model)
+        check_some_weight(total)
+        return float(hits / total)
 
 
 class Classifier(ClassifierScore, Regressor):
@@ -106,9 +100,7 @@ class Classifier(ClassifierScore, Regressor):
         if is_source(X):
             if not can_reread(X):
                 return
-            found = as_source(X, y, sample_weight).reduce(count_labels, merge_counts)
-            if found is None:
-                raise ValueError("the source yields no batches; pass a source with one or more")
+            found = reduced(as_source(X, y, sample_weight), count_labels, merge_counts)
             self.classes_ = np.array(sorted(found))
             counts = np.array([found[label] for label in self.classes_.tolist()])
         elif self._balanced():
@@ -327,5 +319,4 @@ def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
 
 
 def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Add up what `_count_hits` returns."""
     return sum(part[0] for part in parts), sum(part[1] for part in parts)

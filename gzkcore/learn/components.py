@@ -1,7 +1,6 @@
 """The base of learners of components, which are computed from the moments of one pass."""
 
 import os
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,7 +47,9 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         *,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit the features, and find the components.
+        """Fit the features, find the components, and return self.
+
+        If an error or an interrupt occurs, it is unfitted.
 
         Parameters
         ----------
@@ -64,35 +65,24 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         checkpoint : Checkpoint, str or path, optional
             File that the sums are written to every minute, and from which a fit continues, as for
             `RandomFeatureRidge`.
-
-        Returns
-        -------
-        self
-            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
-        try:
+        with self._forgotten_if_failed():
             reader = self._start(X, y, sample_weight, checkpoint)
             self._solution = self._solve()
-        except BaseException:
-            self._forget()
-            raise
         reader.finish()
         return self
 
     @with_callbacks
     def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+        """Add a batch of rows to those seen so far, and return self. The first one fits features.
+
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         check_one_batch(X)
         if self.__sklearn_is_fitted__():
@@ -101,25 +91,18 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             self.moments_.add(*rows)
             return self
         self._forget()
-        try:
+        with self._forgotten_if_failed():
             self._start(X, y, sample_weight, one_pass=True)
-        except BaseException:
-            self._forget()
-            raise
         return self
 
     def merge(self, other: Self) -> Self:
-        """Add the rows that another model with the same fitted features has seen.
+        """Add the rows that another model with the same fitted features has seen; return self.
 
         Parameters
         ----------
         other : model of the same class
             A fitted model with the same features (pass these fitted in a `FrozenEstimator`, or with
             the same `random_state`, centre and radius).
-
-        Returns
-        -------
-        self
         """
         check_same_class(self, other)
         self._check_fitted()
@@ -143,9 +126,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         progress.end()
         return reader
 
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
-    ) -> tuple[Any, Any, Any]:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Any:
         X, y = self._validate(X, y, reset=reset)
         return X, y, check_weights(sample_weight, X)
 
@@ -165,8 +146,8 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
 
     def _batches_mapped(self, X: Any) -> Any:
         """Transform the batches of a source."""
-        work: Callable[[Any], Any] = self._for_workers().transform
-        return map_rows(work, X, (self._n_features_out,), type_of(X))
+        model: Any = self._for_workers()
+        return map_rows(model.transform, X, (self._n_features_out,), type_of(X))
 
 
 def scores(features: Any, X: Any, mean: Doubles, axes: Doubles, name: str = "X") -> Floats:

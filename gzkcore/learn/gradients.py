@@ -78,16 +78,12 @@ class GradientAccumulator:
         self._steps: Any = None
 
     def update(self, X: Data, sample_weight: ArrayLike | None = None) -> "GradientAccumulator":
-        """Add the rows of a batch.
+        """Add the rows of a batch, and return self.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         X = as_rows(X)
         X, weight, _ = without_zeros(X, check_weights(sample_weight, X))
@@ -109,12 +105,7 @@ class GradientAccumulator:
         return self
 
     def merge(self, other: "GradientAccumulator") -> "GradientAccumulator":
-        """Add the rows of another accumulator of the same model.
-
-        Returns
-        -------
-        self
-        """
+        """Add the rows of another accumulator of the same model, and return self."""
         check_same_class(self, other)
         if other.sums is not None:
             if self.sums is not None:

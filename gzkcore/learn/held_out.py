@@ -43,13 +43,8 @@ def given_splits(
 ) -> list[Split]:
     """Return the splits of a splitter, or given ones, as numbers among the rows that are used.
 
-    Parameters
-    ----------
-    cv : splitter or iterable of pairs of rows
-    X, targets, groups
-        What the splitter sees: all rows as they were given.
-    used : ndarray of shape (n,)
-        Numbers of the rows of positive weight.
+    A splitter sees X, targets and groups of all rows as they were given; `used` are the numbers of
+    those of positive weight.
     """
     is_splitter = hasattr(cv, "split") and not isinstance(cv, str | type)
     if isinstance(cv, str | Mapping) or not (is_splitter or isinstance(cv, Iterable)):

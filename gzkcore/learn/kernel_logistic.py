@@ -83,14 +83,11 @@ class KernelLogisticRegression(Classifier, KernelLoss):
         max_iter: int = 100,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
+        super().__init__(
+            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
         self.class_weight = class_weight
-        self.preconditioner = preconditioner
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def _loss(self) -> Loss:
         return Logistic() if len(self.classes_) == 2 else Softmax()
@@ -122,28 +119,20 @@ class KernelLogisticRegression(Classifier, KernelLoss):
         ndarray of shape (n_samples, n_classes)
             For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
         """
-        self._check_fitted()
-        if is_source(X):
-            return map_rows(self._for_workers().predict_proba, X, (len(self.classes_),))
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(f, axis=1)
+        return self._of_decision(X, "predict_proba", expit, softmax)
 
     def predict_log_proba(self, X: Data) -> Any:
-        """Predict the logarithm of the probability of each class.
+        """Predict the logarithm of the probability of each class, see `predict_proba`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            As `predict_proba`.
         """
+        return self._of_decision(X, "predict_log_proba", log_expit, log_softmax)
+
+    def _of_decision(self, X: Data, method: str, of_two: Any, of_more: Any) -> Any:
         self._check_fitted()
         if is_source(X):
-            return map_rows(self._for_workers().predict_log_proba, X, (len(self.classes_),))
+            return map_rows(getattr(self._for_workers(), method), X, (len(self.classes_),))
         f = self.decision_function(X)
-        if f.ndim == 1:
-            return np.column_stack([log_expit(-f), log_expit(f)])
-        return log_softmax(f, axis=1)
+        return np.column_stack([of_two(-f), of_two(f)]) if f.ndim == 1 else of_more(f, axis=1)

@@ -23,7 +23,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.passes.streams import Reader, Step, map_rows
+from gzkcore.passes.streams import Reader, Step, map_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
 from gzkcore.solve.kernel_system import KernelSystem, Workers
@@ -34,10 +34,7 @@ from gzkcore.solve.training_rows import TrainingRows
 
 from .kernel_ridge import WholeKernel
 
-__all__ = [
-    "KernelHuberRegressor",
-    "KernelPoissonRegressor",
-]
+__all__ = ["KernelHuberRegressor", "KernelPoissonRegressor"]
 
 SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
 
@@ -48,7 +45,24 @@ LEAST_TARGET = 1e-150  # in size: squares of smaller ones are 0
 class KernelLoss(WholeKernel):
     """What models with the whole kernel and any loss share; a class says by `_loss` which."""
 
-    alpha: float
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.preconditioner = preconditioner
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     def _loss(self) -> Any:
         """Return what is minimised, a `Loss` for most classes, its parameters checked."""
@@ -57,7 +71,7 @@ class KernelLoss(WholeKernel):
     def fit(  # type: ignore[override]  # steps are few and long: nothing is kept of half a fit
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the model.
+        """Fit the model, and return self: unfitted if an error or an interrupt occurs.
 
         Parameters
         ----------
@@ -67,11 +81,6 @@ class KernelLoss(WholeKernel):
             Targets, or labels; None for an iterable of batches.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a row of weight 2 counts as two rows.
-
-        Returns
-        -------
-        self
-            Unfitted if an error or an interrupt occurs.
         """
         return super().fit(X, y, sample_weight)
 
@@ -107,16 +116,14 @@ class KernelLoss(WholeKernel):
 
     def _minimise(self, loss: Any, minimum: Callable[..., Minimum]) -> None:
         """Find the minimum of a loss, keep it, and tell if it is none."""
-        found = minimum(loss)
-        self._keep(found)
-        self._tell(found.trouble, "")
-
-    def _keep(self, found: Minimum) -> None:
-        shape = self._target_shape
+        found, shape = minimum(loss), self._target_shape
         self.dual_coef_ = found.coef.reshape(len(found.coef), *shape)
         self.intercept_ = found.intercept.reshape(shape)[()]
         self.n_iter_, self.residual_ = found.n_iter, found.residual
         self.converged_ = found.converged
+        if isinstance(found.loss, Huber):
+            self.scale_ = found.loss.scale
+        self._tell(found.trouble, "")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,25 +133,6 @@ class KernelLoss(WholeKernel):
 
 class LossRegressor(KernelLoss):
     """Regression with one target."""
-
-    def __init__(
-        self,
-        kernel: str | Kernel | KernelFunction = "gaussian",
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        preconditioner: Any = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.preconditioner = preconditioner
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
         return np.asarray(check_targets(check_column("y", y, warn=True), X))
@@ -176,6 +164,31 @@ class LossRegressor(KernelLoss):
 
     def _of_values(self, f: Doubles) -> Doubles:
         return f
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any) -> Sequence[Doubles]:
+        """Return targets, weights and the losses of all rows, in arrays or of a source."""
+        self._check_fitted()
+        if not is_source(X):
+            check_scored(y)
+        source, model = as_source(X, y, sample_weight), self._for_workers()
+        found: Sequence[Doubles] = reduced(source, _losses_of_batch, _joined, model)
+        check_some_weight(found[1])
+        return found
+
+    def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:
+        """Return the losses that `score` compares, with a row for each prediction."""
+        raise NotImplementedError
+
+
+def _losses_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
+    X, y, sample_weight, _ = batch
+    y = model._targets(y, X, False)
+    w = check_weights(sample_weight, X)
+    return y, np.ones(len(y)) if w is None else w, model._losses(y, model.predict(X))
+
+
+def _joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
 class KernelPoissonRegressor(LossRegressor):
@@ -219,9 +232,8 @@ class KernelPoissonRegressor(LossRegressor):
         by Newton's quadratic model, and d is the decrease since the best constant.
     converged_ : bool
         Whether `residual_` is at most `tol`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Only if all column names of X are strings.
+    n_features_in_, feature_names_in_
+        As for `KernelRidge`.
 
     See Also
     --------
@@ -290,54 +302,27 @@ class KernelPoissonRegressor(LossRegressor):
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        float
         """
-        self._check_fitted()
-        if not is_source(X):
-            check_scored(y)
-        parts = as_source(X, y, sample_weight).reduce(
-            _deviance_of_batch, joined, self._for_workers()
-        )
-        if parts is None:
-            raise ValueError("the source yields no batches; pass a source with one or more")
-        targets, weight, deviances = parts
-        check_some_weight(weight)
+        targets, weight, deviances = self._scored(X, y, sample_weight)
         mean, deviance = np.average(targets, weights=weight), weight @ deviances
-        null = weight @ _deviances(targets, np.full(len(targets), mean))
+        null = weight @ self._losses(targets, np.full(len(targets), mean))
         total = weight @ targets
         if null <= (8 * np.finfo(np.float64).eps) ** 2 * total:  # y is constant
             return float(deviance <= ROUNDING * total)
         return float(1 - deviance / null)
 
+    def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:
+        """Return y log(y / mean) - y + mean, as exactly where y is near the mean as elsewhere."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            far = xlogy(y, y) - xlogy(y, predicted) - y + predicted
+            away = (y - predicted) / predicted
+            near = y * np.log1p(away) - (y - predicted)
+        return np.where(np.abs(away) < 0.5, near, far)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
-
-
-def _deviance_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
-    """Return targets, weights and the deviance of each row."""
-    X, y, sample_weight, _ = batch
-    y = model._targets(y, X, False)
-    w = check_weights(sample_weight, X)
-    return y, np.ones(len(y)) if w is None else w, _deviances(y, model.predict(X))
-
-
-def _deviances(y: Doubles, mean: Doubles) -> Doubles:
-    """Return y log(y / mean) - y + mean, as exactly where y is near the mean as elsewhere."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        far = xlogy(y, y) - xlogy(y, mean) - y + mean
-        away = (y - mean) / mean
-        near = y * np.log1p(away) - (y - mean)
-    return np.where(np.abs(away) < 0.5, near, far)
-
-
-def joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
-    """Return what parts of a source have, one below the other."""
-    return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
 class KernelHuberRegressor(LossRegressor):
@@ -417,8 +402,3 @@ class KernelHuberRegressor(LossRegressor):
         if epsilon < 1:
             raise ValueError(f"epsilon={self.epsilon!r} is too small; use a finite number >= 1")
         return Huber(epsilon)
-
-    def _keep(self, found: Minimum) -> None:
-        super()._keep(found)
-        if isinstance(found.loss, Huber):
-            self.scale_ = found.loss.scale

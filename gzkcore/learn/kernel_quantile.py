@@ -12,15 +12,13 @@ from numpy.typing import ArrayLike
 
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_scored, check_share, check_some_weight, check_weights
+from gzkcore._util.validation import check_share
 from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
-from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch, is_source
 from gzkcore.solve.losses import Pinball, weighted_quantile
 from gzkcore.solve.newton import Minimum
 
-from .kernel_losses import LossRegressor, joined
+from .kernel_losses import LossRegressor
 
 __all__ = ["KernelQuantileRegressor"]
 
@@ -151,54 +149,38 @@ class KernelQuantileRegressor(LossRegressor):
         self.residual_ = shaped([one.residual for one in each])
         self.converged_ = shaped([one.converged for one in each])
         self.smoothing_ = shaped([getattr(one.loss, "width", 0.0) for one in each])
-        told = [
-            (f"quantile={q:g}: " if shape else "") + found[q].trouble
-            for q in quantiles
-            if found[q].trouble
-        ]
+        name = "quantile={:g}: " if shape else ""
+        told = [name.format(q) + found[q].trouble for q in quantiles if found[q].trouble]
         self._tell("; ".join(told), "")
 
     def _of_values(self, f: Doubles) -> Doubles:
         if f.ndim == 1:
             return f
-        ranks = np.argsort(np.argsort(self._quantiles))
+        ranks = np.argsort(np.argsort(self.quantile_))
         return np.asarray(np.sort(f, axis=1)[:, ranks])
+
+    def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:
+        return _pinball(y[:, None] - predicted.reshape(len(y), -1), np.atleast_1d(self.quantile_))
 
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return 1 - (pinball loss) / (pinball loss of the quantile of y).
+        """Return 1 - (pinball loss) / (pinball loss of the quantile of y), of several the mean.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        float
-            The mean over the quantiles.
         """
-        self._check_fitted()
-        if not is_source(X):
-            check_scored(y)
-        parts = as_source(X, y, sample_weight).reduce(_losses_of_batch, joined, self._for_workers())
-        if parts is None:
-            raise ValueError("the source yields no batches; pass a source with one or more")
-        targets, weight, losses = parts
-        check_some_weight(weight)
+        targets, weight, losses = self._scored(X, y, sample_weight)
         found = []
-        for q, loss in zip(np.atleast_1d(self._quantiles), losses.T @ weight, strict=True):
+        for q, loss in zip(np.atleast_1d(self.quantile_), losses.T @ weight, strict=True):
             constant = weighted_quantile(targets[:, None], weight, float(q))
             least = weight @ _pinball(targets - constant, float(q))
             size = weight @ np.abs(targets)
             alike = least <= 4 * np.finfo(np.float64).eps * size
             found.append(float(loss <= ROUNDING * size) if alike else 1 - loss / least)
         return float(np.mean(found))
-
-    @property
-    def _quantiles(self) -> Any:
-        return self.quantile_
 
 
 def check_quantiles(given: Any) -> float | Doubles:
@@ -218,13 +200,3 @@ def check_quantiles(given: Any) -> float | Doubles:
 def _pinball(r: Doubles, quantile: float | Doubles) -> Doubles:
     """Return the pinball losses of residuals."""
     return np.maximum(quantile * r, (quantile - 1) * r)
-
-
-def _losses_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
-    """Return targets, weights, and the losses of each row and quantile."""
-    X, y, sample_weight, _ = batch
-    y = model._targets(y, X, False)
-    w = check_weights(sample_weight, X)
-    f = model.predict(X).reshape(len(y), -1)
-    losses = _pinball(y[:, None] - f, np.atleast_1d(model._quantiles))
-    return y, np.ones(len(y)) if w is None else w, losses

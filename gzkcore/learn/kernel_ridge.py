@@ -36,8 +36,6 @@ from gzkcore._util.validation import (
     check_integer,
     check_integers,
     check_share,
-    check_sparse,
-    validate_data,
 )
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
@@ -46,7 +44,7 @@ from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kerne
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import kernel_diagonal
-from gzkcore.passes.kernel_passes import Passes, check_reread
+from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.solve.centers import CentersSolution, solve_centers
 from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
@@ -102,9 +100,7 @@ class WholeKernel(WithKernel, Regressor):
     intercept_: Any
     trend_coef_: Any
 
-    def _rows(
-        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, Doubles, Doubles | None]:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
         rows = super()._rows(X, y, sample_weight, reset)
         if reset:
             self.intercept_ = np.zeros(rows[1].shape[1:])
@@ -437,8 +433,7 @@ class WholeKernelRegressor(WholeKernel):
         """
         self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
-        check_sparse(X)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
+        X = self._columns(X)
         mean, _ = self._predict(X, return_std=False)
         X, rng = self._new_rows(X), generator(random_state)
         old, new = self._prior_draws(X, n_samples * self._alphas.size, rng)
@@ -648,9 +643,7 @@ class KernelRidge(WholeKernelRegressor):
         self._keep(found, found.intercept)
         self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")
 
-    def _summands(
-        self, X: Any, y: Doubles, sample_weight: Doubles | None
-    ) -> tuple[Any, Doubles, Doubles | None]:
+    def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> Any:
         if self.centers is not None and self.kernel_.unit_sphere:
             check_unit(X)
         return super()._summands(X, y, sample_weight)

@@ -7,7 +7,7 @@ Each pass of Lloyd's algorithm over the rows only has to compute the sums of eac
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +23,9 @@ from gzkcore._util.validation import (
     check_integer,
     check_not_negative,
     check_some_weight,
-    check_sparse,
     check_weights,
     float_dtype,
     raise_not_finite,
-    validate_data,
 )
 from gzkcore._util.warn import warn
 from gzkcore.passes import streams
@@ -62,8 +60,7 @@ class RandomFeatureKMeans(
     Parameters
     ----------
     features : transformer, default=None
-        It is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is.
-        None is `KernelFeatures()`.
+        As for `RandomFeatureRidge`.
     n_clusters : int, default=8
     init : {"k-means++", "random"} or array-like of shape (n_clusters, n_components), \
 default="k-means++"
@@ -78,8 +75,7 @@ default="k-means++"
         A start ends when the sum of the squared changes of its centres is less than this times the
         mean variance of the features.
     random_state : int, RandomState, Generator or None, default=None
-        Random seed of the sample and the starts; passed on to features whose `random_state` is
-        None.
+        Random seed of the sample and the starts, and as for `RandomFeatureRidge`.
 
     Attributes
     ----------
@@ -93,9 +89,8 @@ default="k-means++"
         The objective: the weighted sum of squared distances to the nearest centre.
     n_iter_ : int
         Number of passes over the rows of the best start.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Only if all column names of X are strings.
+    n_features_in_, feature_names_in_
+        As for `RandomFeatureRidge`.
 
     See Also
     --------
@@ -175,7 +170,9 @@ default="k-means++"
 
     @with_callbacks
     def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the features, and find the clusters.
+        """Fit the features, find the clusters, and return self.
+
+        If an error or an interrupt occurs, it is unfitted.
 
         Parameters
         ----------
@@ -187,27 +184,19 @@ default="k-means++"
             Passed to features that use it; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Not negative.
-
-        Returns
-        -------
-        self
-            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
-        try:
+        with self._forgotten_if_failed():
             self._fit(X, y, sample_weight)
-        except BaseException:
-            self._forget()
-            raise
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
         rng = np.random.RandomState(as_seed_sequence(self.random_state).generate_state(8))
         if is_source(X):
-            rows: _Rows = _Source(self, Reader(X, y, sample_weight), rng)
+            rows: _Arrays | _Source = _Source(self, Reader(X, y, sample_weight), rng)
         else:
-            rows = _Arrays(self._validate(X, reset=True), sample_weight)
+            rows = _Arrays(self._columns(X, reset=True), sample_weight)
         check_some_weight(rows.n_rows)
         if rows.n_rows < self.n_clusters:
             raise ValueError(
@@ -263,11 +252,7 @@ default="k-means++"
         return np.array(starts, dtype=np.float64)
 
     def _lloyd(
-        self,
-        features: Any,
-        rows: "_Rows",
-        centers: Doubles,
-        progress: Progress | None = None,
+        self, features: Any, rows: Any, centers: Doubles, progress: Progress | None = None
     ) -> tuple[Doubles, Doubles, Integers]:
         """Move all centres to the means of their rows until they stay.
 
@@ -300,29 +285,17 @@ default="k-means++"
             active = active[~done]
 
         for _ in range(self.max_iter):
-            stop = False
-            if progress is None:
-                step()
-            else:
-                stop = progress.step(step)
+            stop = step() if progress is None else progress.step(step)
             if stop or not active.size:
                 break
         return centers, costs, n_iter
 
-    def _rows(
-        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, None, Any]:
-        """Check rows, of the first batch with `reset`: return X and their weights."""
-        X = self._validate(X, reset=reset)
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Any:
+        X = self._columns(X, reset)
         return X, None, check_weights(sample_weight, X)
 
     def _summands(self, X: Any, y: None, sample_weight: Any) -> tuple[Any, Any]:
         return X, sample_weight
-
-    def _validate(self, X: Data, reset: bool) -> Any:
-        """Check X but for its values, which are checked when they are read."""
-        check_sparse(X)
-        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
@@ -357,12 +330,11 @@ default="k-means++"
         """
         self._check_fitted()
         if is_source(X):
-            return map_rows(self._without_labels().predict, X, (), np.int32)
-        rows = _Arrays(self._validate(X, reset=False), None)
+            return map_rows(self._for_workers().predict, X, (), np.int32)
+        rows = _Arrays(self._columns(X), None)
         return rows.labels(ClusterAccumulator(self.features_, self.cluster_centers_))
 
-    def _without_labels(self) -> Self:
-        """Return a copy that can predict and no more: what goes to workers."""
+    def _for_workers(self) -> Self:
         model = copy.copy(self)
         model.labels_ = np.empty(0, np.int32)
         return model
@@ -382,9 +354,9 @@ default="k-means++"
         """
         self._check_fitted()
         if is_source(X):
-            work = self._without_labels().transform
+            work = self._for_workers().transform
             return map_rows(work, X, (self._n_features_out,), type_of(X))
-        X = self._validate(X, reset=False)
+        X = self._columns(X)
         distances = np.empty((X.shape[0], len(self.cluster_centers_)), float_dtype(X))
         middle = self.cluster_centers_.mean(axis=0)
         about = self.cluster_centers_ - middle
@@ -404,57 +376,32 @@ default="k-means++"
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
         """
         self._check_fitted()
         sums = ClusterAccumulator(self.features_, self.cluster_centers_)
         if is_source(X):
-            Reader(X, y, sample_weight).accumulate(self._without_labels(), sums)
+            Reader(X, y, sample_weight).accumulate(self._for_workers(), sums)
         else:
-            _Arrays(self._validate(X, reset=False), sample_weight).add_to(sums)
+            _Arrays(self._columns(X), sample_weight).add_to(sums)
         check_some_weight(sums.counts)
         return -float(sums.inertia[0])
 
 
-class _Rows(Protocol):
-    """The rows of a fit, which can be read again and again."""
-
-    n_rows: int  # with a positive weight
-
-    def fit(self, features: Any, y: Any) -> Any:
-        """Fit features to all rows."""
-
-    def sample(
-        self, features: Any, n_clusters: int, rng: np.random.RandomState
-    ) -> tuple[Floats, Doubles | None, bool]:
-        """Return features of random rows, their weights, and whether they are all rows."""
-
-    def add_to(self, sums: ClusterAccumulator) -> None:
-        """Add all rows to sums."""
-
-    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
-        """Add all rows to sums around one set of centres, and return the nearest of each."""
-
-    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
-        """Return features of the rows farthest from their centres, at most `count`."""
-
-
 class _Arrays:
-    """The rows of an array or a sparse matrix."""
+    """The rows of an array or a sparse matrix, which are read again and again."""
 
     def __init__(self, X: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, check_weights(sample_weight, X)
         self.n_rows = X.shape[0] if self.weight is None else int(np.count_nonzero(self.weight))
 
     def fit(self, features: Any, y: Any) -> Any:
+        """Fit features to all rows."""
         return fit_on_rows(features, self.X, y, self.weight)
 
     def sample(
         self, features: Any, n_clusters: int, rng: np.random.RandomState
     ) -> tuple[Floats, Doubles | None, bool]:
+        """Return features of random rows, their weights, and whether they are all rows."""
         weight = self.weight
         n, most = self.X.shape[0], sample_rows(features, self.X, n_clusters)
         if weight is not None:
@@ -477,6 +424,7 @@ class _Arrays:
             yield slice(start, min(start + streams.ARRAY_ROWS, self.X.shape[0]))
 
     def add_to(self, sums: ClusterAccumulator) -> None:
+        """Add all rows to sums."""
         for rows in self._batches():
             self._add(sums, rows)
 
@@ -489,18 +437,20 @@ class _Arrays:
             raise
 
     def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        """Add all rows to sums around one set of centres, and return the nearest of each."""
         found = np.empty((self.X.shape[0], 1), np.int32)
         for rows in self._batches():
             self._add(sums, rows, found[rows])
         return found[:, 0]
 
     def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        """Return features of the rows farthest from their centres, at most `count`."""
         found = farthest(features, self.X, self.weight, centers, count)
         return [row for *_, row in found]
 
 
 class _Source:
-    """The rows of a source."""
+    """The rows of a source, with the methods of `_Arrays`."""
 
     def __init__(
         self, model: RandomFeatureKMeans, reader: Reader, rng: np.random.RandomState

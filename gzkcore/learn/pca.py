@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_sparse, validate_data
 from gzkcore._util.wording import counted
 from gzkcore.passes.moments import MomentsAccumulator
 from gzkcore.passes.streams import Reader
@@ -30,15 +29,14 @@ class RandomFeaturePCA(ComponentLearner):
     Parameters
     ----------
     features : transformer, default=None
-        It is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is.
-        None is `KernelFeatures()`.
+        As for `RandomFeatureRidge`.
     n_components : int, float or None, default=None
         Number of axes. A number between 0 and 1 is the share of the variance that they must
         explain. None keeps all axes whose variance exceeds rounding errors.
     whiten : bool, default=False
         Scale the output to unit variance.
     random_state : int, RandomState, Generator or None, default=None
-        Passed on to features whose own `random_state` is None.
+        As for `RandomFeatureRidge`.
 
     Attributes
     ----------
@@ -56,9 +54,8 @@ class RandomFeaturePCA(ComponentLearner):
     n_components_ : int
     moments_ : MomentsAccumulator
         The sums from which all other results follow.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Only if all column names of X are strings.
+    n_features_in_, feature_names_in_
+        As for `RandomFeatureRidge`.
 
     See Also
     --------
@@ -126,9 +123,7 @@ class RandomFeaturePCA(ComponentLearner):
         return MomentsAccumulator(self.features_)
 
     def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, None]:
-        check_sparse(X)
-        lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
-        return validate_data(self, X, reset=reset, **lenient), None
+        return self._columns(X, reset), None
 
     def _check_parameters(self) -> None:
         k = self.n_components
@@ -158,10 +153,10 @@ class RandomFeaturePCA(ComponentLearner):
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
         lost = p * float(np.finfo(self.moments_.dtype).eps) * values.max(initial=0.0)
         some = max(1, int(np.count_nonzero(values > lost)))  # with variance, or else one
+        ratio = values / total if total > 0 else np.zeros_like(values)
         if k is None:
             wanted = some
-        ratio = values / total if total > 0 else np.zeros_like(values)
-        if k is not None and not isinstance(k, numbers.Integral):
+        elif not isinstance(k, numbers.Integral):
             reached = int(np.searchsorted(np.cumsum(ratio), float(k), side="right"))
             wanted = min(reached + 1, some)
         axes = axes * signs_of(axes)[:, None]
@@ -205,9 +200,8 @@ class RandomFeaturePCA(ComponentLearner):
         self._check_fitted()
         if is_source(X):
             return self._batches_mapped(X)
-        X, _ = self._validate(X, None, reset=False)
         axes = self.components_.T / self._scales()
-        return scores(self.features_, X, self.mean_, axes)
+        return scores(self.features_, self._columns(X), self.mean_, axes)
 
     def to_features(self, V: ArrayLike) -> Doubles:
         """Return features that have these components, and 0 along all other axes.

@@ -17,13 +17,12 @@ from gzkcore._util.validation import (
     check_not_negatives,
     check_scored,
     check_some_weight,
-    check_sparse,
     check_targets,
     check_weights,
-    validate_data,
 )
 from gzkcore._util.wording import counted
-from gzkcore.passes.streams import R2Sums, Reader, Step, map_rows
+from gzkcore.passes.kernel_passes import PassedRows
+from gzkcore.passes.streams import R2Sums, Reader, Step, map_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
 
@@ -38,15 +37,12 @@ class RegressorScore(RegressorMixin):
     ) -> float:
         """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
 
+        Of several targets it is the mean.
+
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        float
-            The mean over the targets.
         """
         if not is_source(X):
             check_scored(y)
@@ -60,11 +56,9 @@ class RegressorScore(RegressorMixin):
                     f"{found[:1].size}; pass the same targets as to fit"
                 )
             return float(r2_score(targets, found, sample_weight=weight))
-        source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
-        scored = source.reduce(_score_of_batch, R2Sums.merge, model)
-        if scored is None:
-            raise ValueError("the source yields no batches; pass a source with one or more")
-        return float(scored.r2())
+        model = cast(Any, self)._for_workers()
+        source = as_source(X, y, sample_weight)
+        return float(reduced(source, _score_of_batch, R2Sums.merge, model).r2())
 
 
 class Regressor(MultiOutputMixin, RegressorScore, Learner):
@@ -83,7 +77,9 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         *,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit the regression, or the regressions of a classifier.
+        """Fit the regression, or the regressions of a classifier, and return self.
+
+        If an error or an interrupt occurs, it is unfitted.
 
         Parameters
         ----------
@@ -109,23 +105,15 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
             after its pass over the rows saves them in a second file, whose name ends with
             ``.steps``. A search with the whole kernel makes its choice again, and continues only
             the steps of the last fit.
-
-        Returns
-        -------
-        self
-            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
-        try:
+        with self._forgotten_if_failed():
             progress = Progress(self, None, self._step, X, y)
             self._look_ahead(X, y, sample_weight)
             reader = Reader(X, y, sample_weight, checkpoint)
             reader.begin(self)
             self._fit(reader, progress.step)
             progress.end()
-        except BaseException:
-            self._forget()
-            raise
         reader.finish()
         return self
 
@@ -138,20 +126,13 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         """Fit to the rows of a reader that has begun; each step is run by `step`."""
         raise NotImplementedError
 
-    def _rows(
-        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, Doubles, Doubles | None]:
-        """Check rows, of the first batch with `reset`: return X, targets and weights.
-
-        The values of X are checked when they are read.
-        """
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
                 "targets; a source must yield (X, y)"
             )
-        check_sparse(X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+        X = self._columns(X, reset)
         targets = self._targets(y, X, reset)
         if not reset and targets.shape[1:] != self._target_shape:
             raise ValueError(
@@ -190,8 +171,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         self._check_fitted()
         if is_source(X):
             return self._predict_source(X, return_std)
-        check_sparse(X)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
+        X = self._columns(X)
         mean, variance = self._predict(X, return_std)
         shape = (X.shape[0], *self._target_shape)
         if variance is None:

@@ -15,7 +15,7 @@ from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
 from gzkcore.passes.gram import GramAccumulator
-from gzkcore.passes.kernel_passes import Passes, check_reread
+from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.normal_equations import System, centred, coefficients
 from gzkcore.passes.streams import Reader, Step
 from gzkcore.passes.tiles import for_each_tile, width_of
@@ -64,29 +64,23 @@ class FeatureRegressor(Regressor, FeatureLearner):
         raise NotImplementedError
 
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+        """Add a batch of rows to those seen so far, and return self. The first one fits features.
+
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         check_one_batch(X)
         if self.__sklearn_is_fitted__():
             self._continue(X, y, sample_weight)
             return self
-        try:
+        with self._forgotten_if_failed():
             reader = Reader(X, y, sample_weight, one_pass=True)
             reader.begin(self)
             self._start(reader)
-        except BaseException:
-            self._forget()
-            raise
         return self
 
     def _start(self, reader: Reader, step: Step | None = None) -> Any:
@@ -113,17 +107,13 @@ class FeatureRegressor(Regressor, FeatureLearner):
         self.moments_.add(*summands)
 
     def merge(self, other: Self) -> Self:
-        """Add the rows that another model has seen, as if they followed the rows of this one.
+        """Add the rows that another model has seen, as if they followed these, and return self.
 
         Parameters
         ----------
         other : object of the same class
             A fitted or partially fitted model with the same features: pass these fitted, in a
             ``sklearn.frozen.FrozenEstimator``, to every model. It is not changed.
-
-        Returns
-        -------
-        self
         """
         check_same_class(self, other)
         for model in (self, other):
@@ -148,9 +138,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
         self.moments_.merge(moved)
         return self
 
-    def _summands(
-        self, X: Any, y: Doubles, sample_weight: Doubles | None
-    ) -> tuple[Any, Doubles, Doubles | None]:
+    def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> PassedRows:
         return X, y - self.y_offset_, sample_weight
 
     def _offset(self, y: Doubles) -> Doubles:

@@ -25,7 +25,9 @@ class FeatureClassifier(Classifier, FeatureRegressor):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+        """Add a batch of rows to those seen so far, and return self. The first one fits features.
+
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
@@ -34,11 +36,6 @@ class FeatureClassifier(Classifier, FeatureRegressor):
         classes : array-like of shape (n_classes,), optional
             All labels that may occur, needed with the first batch only. None: the labels of the
             first batch.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         classes = None if classes is None else np.unique(np.asarray(classes))
         if self.__sklearn_is_fitted__():

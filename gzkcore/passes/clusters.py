@@ -130,7 +130,7 @@ class ClusterAccumulator:
         *,
         labels: NDArray[np.int32] | None = None,
     ) -> "ClusterAccumulator":
-        """Add the rows of a batch.
+        """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
@@ -139,11 +139,6 @@ class ClusterAccumulator:
             Weights >= 0; 1 for each row by default.
         labels : ndarray of int32 of shape (n_samples, n_starts), optional
             Where to write the number of each row's nearest centre.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         return self.add(X, check_weights(sample_weight, X), labels=labels)
@@ -176,12 +171,7 @@ class ClusterAccumulator:
         return self
 
     def merge(self, other: "ClusterAccumulator") -> "ClusterAccumulator":
-        """Add the rows of another accumulator with the same features and centres.
-
-        Returns
-        -------
-        self
-        """
+        """Add the rows of another accumulator with the same features and centres; return self."""
         check_same_class(self, other)
         same = np.array_equal(self.centers, other.centers)
         if not (same and np.array_equal(self.about, other.about)):

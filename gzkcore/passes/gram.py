@@ -82,10 +82,6 @@ class Moments:
         )
 
 
-def _triangle(size: int) -> int:
-    return size * (size + 1) // 2
-
-
 class GramAccumulator:
     """Sums over rows in any batches: Z^T W Z, Z^T W Y and weighted column sums.
 
@@ -136,12 +132,11 @@ class GramAccumulator:
         n_rows=whole(0),
         dtype=floating_dtype(),
         rest=doubles("n_folds", None, None).if_there(),
-        lower=doubles("n_folds", lambda of: _triangle(of.rest.shape[2] - 2)).if_there(),
+        lower=doubles("n_folds", lambda of: math.comb(of.rest.shape[2] - 1, 2)).if_there(),
     )
 
     def __init__(self, features: Any, n_folds: int = 1):
-        self.features = features
-        self.n_folds = check_integer("n_folds", n_folds, 1)
+        self.features, self.n_folds = features, check_integer("n_folds", n_folds, 1)
         self.sums: Any = None
         self.n_rows = 0
         self.dtype: np.dtype[Any] = np.dtype(np.float32)
@@ -149,7 +144,7 @@ class GramAccumulator:
     def update(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> "GramAccumulator":
-        """Add the rows of a batch.
+        """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
@@ -158,11 +153,6 @@ class GramAccumulator:
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; 1 for each row by default.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         weight = check_weights(sample_weight, X)
@@ -203,11 +193,9 @@ class GramAccumulator:
             _tell([_doubt(self.features, Z, None if weight is None else weight[rows])])
 
     def merge(self, other: "GramAccumulator") -> "GramAccumulator":
-        """Add the rows of another accumulator with the same features, as if they followed these.
+        """Add the rows of another accumulator, as if they followed these, and return self.
 
-        Returns
-        -------
-        self
+        It must have the same features.
         """
         check_same_class(self, other)
         if other.n_folds != self.n_folds:
@@ -269,9 +257,8 @@ class GramAccumulator:
         return GramAccumulator(self.features, self.n_folds)
 
     def __copy__(self) -> "GramAccumulator":
-        made = GramAccumulator(self.features, self.n_folds)
-        sums = None if self.sums is None else self.sums.copy()
-        vars(made).update(vars(self) | {"sums": sums})
+        made = self._emptied()
+        vars(made).update(vars(self) | {"sums": None if self.sums is None else self.sums.copy()})
         return made
 
     def __getstate__(self) -> dict[str, Any]:

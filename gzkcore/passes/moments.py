@@ -128,8 +128,7 @@ class MomentsAccumulator:
     )
 
     def __init__(self, features: Any, features_y: Any = None):
-        self.features = features
-        self.features_y = features_y
+        self.features, self.features_y = features, features_y
         self.width = 0  # of the first view, once there are rows
         self.mean: Any = None
         self.scatter: Any = None
@@ -141,7 +140,7 @@ class MomentsAccumulator:
     def update(
         self, X: Data, y: Data | None = None, sample_weight: ArrayLike | None = None
     ) -> "MomentsAccumulator":
-        """Add the rows of a batch.
+        """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
@@ -150,11 +149,6 @@ class MomentsAccumulator:
             The second view, if there is `features_y`.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; 1 for each row by default.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         weight = check_weights(sample_weight, X)
@@ -182,18 +176,18 @@ class MomentsAccumulator:
 
         for_each_tile(self.features, X, add, len(parts))
         sums, dtype = total_of(parts, self.features)
-        total, positive = float(sums[0, p, p]), int(sums[0, p, p + 1])
+        part = self._emptied()
+        part.width, part.n_rows, part.dtype = width, X.shape[0], dtype
+        part.weight, part.n_weighted = float(sums[0, p, p]), int(sums[0, p, p + 1])
         mean = np.zeros(p + 1)
-        if total > 0:
-            mean[:p] = sums[0, p, :p] / total
+        if part.weight > 0:
+            mean[:p] = sums[0, p, :p] / part.weight
             _gram.recentre(sums, mean)
-        mean = shift.astype(dtype) + mean[:p]
-        scatter = np.tril(sums[0, :p, :p])
-        self._add(width, mean, scatter, total, positive, X.shape[0], dtype)
+        part.mean, part.scatter = shift.astype(dtype) + mean[:p], np.tril(sums[0, :p, :p])
+        self._join(part)
         return self
 
     def _second_view(self, X: Any, y: Any) -> Any:
-        """Return the rows of the second view, where there is one."""
         if (y is None) != (self.features_y is None):
             raise ValueError(
                 "y is given as a second view of the rows, but there is no features_y for it; use "
@@ -208,19 +202,11 @@ class MomentsAccumulator:
         return y
 
     def merge(self, other: "MomentsAccumulator") -> "MomentsAccumulator":
-        """Add the rows of another accumulator with the same features.
-
-        Returns
-        -------
-        self
-        """
+        """Add the rows of another accumulator with the same features, and return self."""
         check_same_class(self, other)
         if other.mean is not None:
             self._check_width(other.width, len(other.mean))
-            self._add(
-                other.width, other.mean, other.scatter.copy(), other.weight, other.n_weighted,
-                other.n_rows, other.dtype,
-            )  # fmt: skip
+            self._join(other)
         return self
 
     def finalize(self) -> CentredMoments:
@@ -248,34 +234,20 @@ class MomentsAccumulator:
                 "rows of one kind, or start a new accumulator"
             )
 
-    def _add(
-        self,
-        width: int,
-        mean: Doubles,
-        scatter: Doubles,
-        weight: float,
-        n_weighted: int,
-        n_rows: int,
-        dtype: np.dtype[Any],
-    ) -> None:
-        """Join the moments of other rows to ours; `scatter` is given up to us."""
-        total = self.weight + weight
-        if self.weight > 0 and weight > 0:
+    def _join(self, other: "MomentsAccumulator") -> None:
+        """Join the moments of other rows to ours; arrays are replaced, never changed."""
+        total, mean, scatter = self.weight + other.weight, other.mean, other.scatter
+        if self.weight > 0 and other.weight > 0:
             apart = mean - self.mean
-            scatter += self.scatter
-            scatter += np.tril(np.outer(apart, (self.weight * weight / total) * apart))
-            mean = self.mean + (weight / total) * apart
+            scatter = scatter + self.scatter
+            scatter += np.tril(np.outer(apart, (self.weight * other.weight / total) * apart))
+            mean = self.mean + (other.weight / total) * apart
         elif self.weight > 0:
             mean, scatter = self.mean, self.scatter
-        new = {
-            "width": width,
-            "mean": mean,
-            "scatter": scatter,
-            "weight": total,
-            "n_weighted": self.n_weighted + n_weighted,
-            "n_rows": self.n_rows + n_rows,
-            "dtype": np.result_type(self.dtype, dtype),
-        }
+        new = {"width": other.width, "mean": mean, "scatter": scatter, "weight": total}
+        new["n_weighted"] = self.n_weighted + other.n_weighted
+        new["n_rows"] = self.n_rows + other.n_rows
+        new["dtype"] = np.result_type(self.dtype, other.dtype)
         vars(self).update(new)  # the one step that changes what was there
 
     def _emptied(self) -> "MomentsAccumulator":

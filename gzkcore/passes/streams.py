@@ -34,11 +34,7 @@ from gzkcore._util.checkpoint import Checkpoint, as_checkpoint
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.state import fitted_attributes, has, stored, text, whole
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import (
-    check_some_weight,
-    float_dtype,
-    raise_not_finite,
-)
+from gzkcore._util.validation import check_some_weight, float_dtype, raise_not_finite
 from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
@@ -65,27 +61,14 @@ GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two l
 
 
 class Reader:
-    """The rows of one fit.
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        What `fit` was given, a source or arrays.
-    checkpoint : Checkpoint, str, path or None
-    """
+    """The rows of one fit: a source or arrays, as `fit` was given them."""
 
     def __init__(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        checkpoint: Any = None,
-        *,
-        one_pass: bool = False,
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: Any = None, *, one_pass: bool = False
     ) -> None:
         self.survey: Survey | None = None
-        self.checkpoint = as_checkpoint(checkpoint)
-        self.progress: _Progress | None = None
+        self.checkpoint: Any = as_checkpoint(checkpoint)
+        self.progress: Any = None
         self.array: Any = None if is_source(X) else X
         self.targets, self.weight = y, sample_weight
         if self.array is None:
@@ -111,8 +94,7 @@ class Reader:
 
     def _first(self) -> tuple[Any, Any, Any]:
         """Return the first batch with rows, which will come again."""
-        begun: Iterator[tuple[Any, Any, Any]] = iter(self.source)
-        empty: list[Any] = []
+        begun, empty = iter(self.source), []
         for batch in begun:
             if has_rows(batch[0]):
                 self._begun = itertools.chain(empty, [batch], begun)
@@ -135,8 +117,7 @@ class Reader:
 
     def _checked(self, learner: Any, batch: tuple[Any, Any, Any]) -> Any:
         """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
-        rows = learner._rows(*batch) if self.array is None else batch
-        return learner._summands(*rows)
+        return learner._summands(*(learner._rows(*batch) if self.array is None else batch))
 
     def gather(self, learner: Any) -> tuple[Any, Any, Any]:
         """Return what a learner takes of all rows, put together in this process."""
@@ -187,9 +168,10 @@ class Reader:
         """Resolve a kernel on all rows, or on those of the first batch."""
         if self.survey is None:
             rows = FitRows.of_array(self.rows, self.weight, self.targets, self.names)
-            return rows.resolve(kernel)
-        survey = self._surveyed(kernel)
-        return FitRows.of_survey(survey.rows, survey, names=self.names).resolve(kernel)
+        else:
+            survey = self._surveyed(kernel)
+            rows = FitRows.of_survey(survey.rows, survey, names=self.names)
+        return rows.resolve(kernel)
 
     @property
     def n_rows(self) -> int:
@@ -207,10 +189,8 @@ class Reader:
         """Return the survey of all rows, for what learns a kernel with targets as regressed."""
         if self.survey is None:
             self.survey = survey_of(self.source)
-        given = self.survey.targets
-        if asker is None or given is None or not asks_targets(asker):
-            return self.survey
-        if not hasattr(self._learner, "_targets"):
+        given, regresses = self.survey.targets, hasattr(self._learner, "_targets")
+        if asker is None or given is None or not asks_targets(asker) or not regresses:
             return self.survey
         return replace(self.survey, targets=self._learner._targets(given, self.survey.rows, False))
 
@@ -246,8 +226,7 @@ class Reader:
 
     def _accumulate_batches(self, learner: Any, accumulator: Any, step: Step | None) -> None:
         done = 0 if self.progress is None else self.progress.batches
-        seen = hashlib.sha256()
-        written = time.monotonic()
+        seen, written = hashlib.sha256(), time.monotonic()
         if self.checkpoint is not None and not done:
             self._write(learner, 0, seen)
         number = -1
@@ -261,19 +240,13 @@ class Reader:
             if not has_rows(batch[0]):
                 continue
             with self._named(number):
-                self._take(learner, accumulator, batch, step)
+                as_step(step, lambda batch=batch: accumulator.add(*self._checked(learner, batch)))
             if self.checkpoint and time.monotonic() - written >= self.checkpoint.seconds:
                 self._write(learner, number + 1, seen)
                 written = time.monotonic()
         if number + 1 < done:
             raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
         self._read = number + 1, seen
-
-    def _take(self, learner: Any, accumulator: Any, batch: Any, step: Step | None) -> None:
-        def add() -> None:
-            accumulator.add(*self._checked(learner, batch))
-
-        add() if step is None else step(add)
 
     @contextlib.contextmanager
     def _named(self, number: int) -> Iterator[None]:
@@ -361,12 +334,7 @@ class Reader:
         if self.checkpoint is None:
             return None
         self._write(learner, *self._read)
-        return Checkpoint(self._steps, self.checkpoint.seconds)
-
-    @property
-    def _steps(self) -> str:
-        assert self.checkpoint is not None  # noqa: S101  for the type checker
-        return f"{os.fspath(self.checkpoint.path)}.steps"
+        return Checkpoint(f"{os.fspath(self.checkpoint.path)}.steps", self.checkpoint.seconds)
 
     def hand_over(self) -> Checkpoint | None:
         """Return the checkpoint for a solver that keeps and removes it by itself."""
@@ -375,16 +343,15 @@ class Reader:
 
     def finish(self) -> None:
         """Remove the checkpoint of a fit that is done, unless its solver left its steps."""
-        if self.checkpoint is not None and not Path(self._steps).exists():
-            Path(self.checkpoint.path).unlink(missing_ok=True)
-            remove_parts(self.checkpoint.path)
+        path = None if self.checkpoint is None else os.fspath(self.checkpoint.path)
+        if path is not None and not Path(f"{path}.steps").exists():
+            Path(path).unlink(missing_ok=True)
+            remove_parts(path)
 
     def _write(self, learner: Any, batches: int, seen: Any) -> None:
-        assert self.checkpoint is not None  # noqa: S101  for the type checker
         model_io.save(_Progress(learner, batches, seen.hexdigest()), self.checkpoint.path)
 
     def _compare(self, seen: Any) -> None:
-        assert self.progress is not None  # noqa: S101  for the type checker
         if seen.hexdigest() != self.progress.digest:
             raise self._refusal(
                 f"the first {self.progress.batches} batches are not those of the checkpoint (other "
@@ -392,11 +359,18 @@ class Reader:
             )
 
     def _refusal(self, reason: str) -> ValueError:
-        assert self.checkpoint is not None  # noqa: S101  for the type checker
         return ValueError(
             f"cannot resume from {os.fspath(self.checkpoint.path)!r}: {reason}; fit with the same "
             "data and settings, or delete the file to start afresh"
         )
+
+
+def reduced(source: Any, work: Callable[..., Any], merge: Callable[..., Any], *args: Any) -> Any:
+    """Return the merged results of work(batch, *args), see `Source.reduce`; there must be some."""
+    found = source.reduce(work, merge, *args)
+    if found is None:
+        raise ValueError("the source yields no batches; pass a source with one or more")
+    return found
 
 
 def fit_on_rows(
@@ -456,9 +430,7 @@ def map_rows(
     return _mapped(work, X, shape, dtype, results)
 
 
-def _mapped(
-    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any, results: int
-) -> Iterator[Any]:
+def _mapped(work: Any, X: Any, shape: tuple[int, ...], dtype: Any, results: int) -> Iterator[Any]:
     for number, (rows, *_) in enumerate(as_source(X)):
         if has_rows(rows):
             with in_batch(number):
@@ -470,13 +442,7 @@ def _mapped(
 
 
 class SecondViews:
-    """The y of a source's batches, with their weights, as a source.
-
-    Parameters
-    ----------
-    source : Source
-        That can be read again.
-    """
+    """The y of a source's batches, with their weights, as a source."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -526,11 +492,7 @@ class R2Sums:
 class _Progress:
     """What a checkpoint holds: a learner half-way, and what it has seen."""
 
-    _state = stored(
-        learner=has("fit", "partial_fit"),
-        batches=whole(0),
-        digest=text(),
-    )
+    _state = stored(learner=has("fit", "partial_fit"), batches=whole(0), digest=text())
 
     learner: Any
     batches: int
@@ -568,16 +530,14 @@ def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
 
 
 def _merge(parts: Sequence[Any]) -> Any:
-    """Return the sum of consecutive accumulators; what they are stays as it is."""
-    of_own = hasattr(parts[0], "__copy__")  # one that copies its sums
-    total = copy.copy(parts[0]) if of_own else copy.deepcopy(parts[0])
+    """Return the sum of consecutive accumulators, whose copies share no sums that change."""
+    total = copy.copy(parts[0])
     for part in parts[1:]:
         total.merge(part)
     return total
 
 
 def _hash(batch: Batch) -> list[bytes]:
-    """Return a digest of a chunk."""
     seen = hashlib.sha256()
     _digest(seen, batch[:3])
     return [seen.digest()]
@@ -588,7 +548,6 @@ def _chain(parts: Sequence[list[bytes]]) -> list[bytes]:
 
 
 def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, list[bytes]]:
-    """Return an accumulator of one chunk, and a digest of it."""
     return _add(batch, learner, accumulator), _hash(batch)
 
 

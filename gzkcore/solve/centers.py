@@ -184,30 +184,16 @@ def solve_centers(
         raise ValueError("y is so large that its squares overflow; scale it")
     gram = sample_gram(kernel, chosen, root, product.mean, product.total)
     found = conjugate_gradients(
-        product,
-        targets,
-        shifts,
-        preconditioner=FactoredGram(gram, shifts),
-        tol=tol,
-        max_iter=max_iter,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
+        product, targets, shifts, preconditioner=FactoredGram(gram, shifts), tol=tol,
+        max_iter=max_iter, progress=progress, checkpoint=checkpoint,
+    )  # fmt: skip
     with limit_blas(1):
         coef = solve_triangular(root, found.coef, check_finite=False)
+    least = np.maximum(squares - np.einsum("ij,ij->j", targets, found.coef), 0.0)
     return CentersSolution(
-        chosen.centers,
-        coef,
-        mean_y - product.mean @ coef,
-        found.n_iter,
-        found.residual,
-        found.converged,
-        found.trouble,
-        jitter,
-        np.maximum(squares - np.einsum("ij,ij->j", targets, found.coef), 0.0),
-        product.n_rows,
-        product.total,
-    )
+        chosen.centers, coef, mean_y - product.mean @ coef, found.n_iter, found.residual,
+        found.converged, found.trouble, jitter, least, product.n_rows, product.total,
+    )  # fmt: skip
 
 
 # ---- centres, and the sample of rows
@@ -227,7 +213,7 @@ class _Chosen:
         check_some_weight(X.shape[0])
         n_rows, by_number = passes.reader.n_rows, np.ndim(given) == 0 and not issparse(given)
         if by_number:
-            count = check_integer("centers", given, 1)
+            points, count = None, check_integer("centers", given, 1)
             if count > X.shape[0] and n_rows > X.shape[0] and passes.reader.array is None:
                 raise ValueError(
                     f"centers={count} is more than the sample of the source, "
@@ -240,15 +226,12 @@ class _Chosen:
         least = min((1 if by_number else LEAST_SAMPLE) * count, X.shape[0])
         size = max(least, min(MOST_SAMPLE * count, int(ROOTS * n_rows**0.5), X.shape[0]))
         rows = rng.choice(X.shape[0], size, replace=False)
-        if by_number:
-            chosen = dense(X[rows[:count]])
-        else:
-            chosen = points
-            if chosen.shape[1] != X.shape[1]:
-                raise ValueError(
-                    f"centers have {counted(chosen.shape[1], 'column')}, but X has {X.shape[1]}; "
-                    "give them the columns of X"
-                )
+        chosen = dense(X[rows[:count]]) if points is None else points
+        if chosen.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"centers have {counted(chosen.shape[1], 'column')}, but X has {X.shape[1]}; give "
+                "them the columns of X"
+            )
         return cls(np.array(chosen), X[rows], None if weight is None else weight[rows])
 
 
@@ -287,12 +270,7 @@ def sample_gram(
 ) -> Doubles:
     """Return G_S, what the sample of rows tells of G; in the lower triangle, like `syrk`.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_centers,)
-        Of the columns of K_nM, or 0.
-    total : float
-        Sum of the weights of all rows.
+    `mean` is that of the columns of K_nM, or 0, and `total` the sum of the weights of all rows.
     """
     gram, size = np.zeros(root.shape, order="F"), chosen.sample.shape[0]
     weight = np.ones(size) if chosen.weight is None else chosen.weight
@@ -346,24 +324,10 @@ class FactoredGram:
 
 
 class CentersOperator:
-    """b -> G b, in one pass over the rows.
+    """b -> G b, in one pass over the rows; `root` is T.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    passes : Passes
-    centers : ndarray of shape (n_centers, n_features)
-    root : ndarray of shape (n_centers, n_centers)
-        T, upper triangular.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_centers,)
-        What columns of K_nM are taken about: their weighted means, or 0.
-    total : float
-        Sum of the weights.
-    n_rows : int
-        Rows of positive weight.
+    After `start`, `mean` has what columns of K_nM are taken about, their weighted means or 0;
+    `total` is the sum of the weights, and `n_rows` counts the rows of positive weight.
     """
 
     def __init__(self, kernel: Kernel, passes: Passes, centers: Floats, root: Doubles) -> None:
@@ -373,10 +337,7 @@ class CentersOperator:
         self.sorted = None if rows is None else _Products(rows, kernel, centers)
 
     def start(self, fit_intercept: bool) -> tuple[Doubles, Doubles, Doubles]:
-        """Read the targets.
-
-        Return T^-T K_Mn W y about the means, the means of y, or 0, and y^T W y about them.
-        """
+        """Return T^-T K_Mn W y about the means, the means of y, or 0, and y^T W y about them."""
         found, sums, squares = self._pass(None)
         self.total, self.n_rows = float(sums[0]), int(squares[0])
         mean_y = np.zeros(len(sums) - 1)

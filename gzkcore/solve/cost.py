@@ -60,17 +60,9 @@ KEPT_BYTES = 1 << 28  # of the kernel's columns, which are kept up to there as l
 def whole_bytes(
     n_rows: int, dim: int, n_columns: int, preconditioner: float, *, gathered: bool = False
 ) -> float:
-    """Return what a `KernelRidge` on all rows takes.
+    """Return what a `KernelRidge` on all rows takes, with so many bytes of a preconditioner.
 
-    Parameters
-    ----------
-    n_rows, dim : int
-    n_columns : int
-        Systems that are solved at once.
-    preconditioner : float
-        Its bytes, see `preconditioner_bytes`.
-    gathered : bool, default=False
-        Whether the rows are those of a source, which are put together.
+    It solves `n_columns` systems at once. Rows of a source are `gathered`: put together.
     """
     lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
     held = dim * COPIES + 8 * VECTORS * n_columns + ENTRY * lanes
@@ -130,15 +122,8 @@ class TooLittleMemoryError(ValueError):
 class Room:
     """The forms of a model that are within some bytes, and those that were left out.
 
-    Parameters
-    ----------
-    shape : (int, int, int)
-        Rows, columns, targets.
-    alpha : float
-    given : float, str or None
-        The bytes, in words too; None: half of what the machine has available now.
-    gathered : bool
-        Whether the rows are those of a source, which the whole kernel puts together.
+    `shape` counts rows, columns and targets. The bytes are `given`, in words too; None: half of
+    what the machine has available now. `gathered` is as for `whole_bytes`.
     """
 
     def __init__(
@@ -233,25 +218,12 @@ EXACT_PRODUCTS = 2
 
 @dataclass(frozen=True)
 class WholeCost:
-    """The expected cost of a `KernelRidge` on n_samples rows.
-
-    Attributes
-    ----------
-    alpha : float
-    statistical_dimension : float
-        tr K (K + alpha I)^-1, estimated from the rows tried; at most their number.
-    n_iter : int
-        Steps of the solver.
-    converged : bool
-        Whether the solver converged on the rows tried.
-    preconditioner : str
-    seconds, megabytes : float
-    """
+    """The expected cost of a `KernelRidge` on n_samples rows."""
 
     alpha: float
-    statistical_dimension: float
-    n_iter: int
-    converged: bool
+    statistical_dimension: float  # tr K (K + alpha I)^-1, by the rows tried; at most their number
+    n_iter: int  # steps of the solver
+    converged: bool  # on the rows tried
     preconditioner: str
     seconds: float
     megabytes: float
@@ -276,23 +248,11 @@ def cost_of(
     targets: Doubles | None = None,
     tol: float = 1e-3,
 ) -> WholeCost:
-    """Predict what a `KernelRidge` on n_samples rows takes, by some of these.
+    """Predict what a `KernelRidge` on n_samples rows takes, by some of these, X.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : {ndarray, sparse matrix} of shape (n_rows, dim)
-    alpha : float
-        > 0, for all n_samples rows.
-    n_samples : int
-    rng : Generator
-    n_columns : int, default=1
-        Systems that are solved at once: one for each target, and one more for an intercept.
-    targets : ndarray of shape (n_rows, n_columns), optional
-        None: noise, which takes more steps than most targets.
-    tol : float, default=1e-3
-        That of the `KernelRidge`.
+    The kernel is resolved, and alpha > 0 is for all n_samples rows. `n_columns` systems are solved
+    at once: one for each target, and one more for an intercept. Without targets (n_rows, n_columns)
+    they are noise, which takes more steps than most targets.
     """
     n_rows, dim = X.shape
     most = max(2, TRIED_VALUES // max(dim, 1))
@@ -327,15 +287,8 @@ def cost_of(
         most_taken, least = every.bytes(t, n_columns), whole_bytes(t, dim, n_columns, made.nbytes)
         measured = max(least, min(most_taken, peak.bytes))
         taken *= measured / most_taken
-    return WholeCost(
-        alpha=alpha,
-        statistical_dimension=dimension,
-        n_iter=n_iter,
-        converged=bool(found.converged.all()),
-        preconditioner=plain(repr(system.preconditioner)),
-        seconds=seconds,
-        megabytes=taken / 1e6,
-    )
+    name, converged = plain(repr(system.preconditioner)), bool(found.converged.all())
+    return WholeCost(alpha, dimension, n_iter, converged, name, seconds, taken / 1e6)
 
 
 @dataclass(frozen=True)

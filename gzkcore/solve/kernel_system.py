@@ -49,10 +49,7 @@ MOST_RUNS = 256
 class Workers:
     """The workers that make products within a `with` block; after it they are made here.
 
-    Parameters
-    ----------
-    distributed : bool, default=False
-        Whether the rows were those of a Dask collection: without a cluster there are no workers.
+    There are some where the rows were `distributed`, in a Dask collection, and there is a cluster.
     """
 
     def __init__(self, distributed: bool = False) -> None:
@@ -199,21 +196,10 @@ def check_definite(eigenvalues: Doubles, alpha: float) -> float:
 
 
 class KernelSystem:
-    """K + alpha N of some rows: products with it, a preconditioner, solutions.
+    """K + alpha N of some rows X, for a resolved kernel: products, a preconditioner, solutions.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : {ndarray, sparse matrix} of shape (n, dim)
-    alphas : ndarray
-        The alphas that systems may have.
-    noise : ndarray of shape (n,), optional
-        The diagonal of N. None: ones.
-    preconditioner, tol, max_iter, random_state
-        As for `KernelRidge`.
-    workers : Workers, optional
-        That make the products.
+    Systems may have any of `alphas`. `noise` is the diagonal of N, and None stands for ones.
+    `preconditioner`, `tol`, `max_iter` and `random_state` are as for `KernelRidge`.
     """
 
     def __init__(
@@ -243,19 +229,14 @@ class KernelSystem:
         self.product: Multiply
         if not self.factored:
             self._try_some()
-        if self.matrix is None:
-            self._compute_anew(workers or Workers())
-        else:
+        if self.matrix is not None:
             self.exact = self.product = self.matrix.__matmul__
-
-    def _compute_anew(self, workers: Workers) -> None:
-        """Compute K anew in each step."""
-        self.exact = workers.product(KernelOperator.of(self.kernel, self.rows))
-        self.product = self.exact
-        if self.tol >= SINGLE_TOL:
-            self.product = workers.product(
-                KernelOperator.of(self.kernel, self.rows, dtype=np.float32)
-            )
+            return
+        workers = workers or Workers()
+        self.exact = self.product = workers.product(KernelOperator.of(kernel, self.rows))
+        if tol >= SINGLE_TOL:
+            quick = KernelOperator.of(kernel, self.rows, dtype=np.float32)
+            self.product = workers.product(quick)
 
     @functools.cached_property
     def preconditioner(self) -> Preconditioner:
@@ -329,16 +310,8 @@ class KernelSystem:
     ) -> Solution:
         """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
 
-        Parameters
-        ----------
-        targets : ndarray of shape (n, n_columns)
-        alphas : ndarray of shape (n_columns,)
-            Of those of the system.
-        start : ndarray of shape (n, n_columns), optional
-        step : callable, optional
-            Runs each product.
-        progress, checkpoint : optional
-            See `conjugate_gradients`.
+        The alphas are among those of the system; each product is run by `step`. `start`, `progress`
+        and `checkpoint` are as for `conjugate_gradients`.
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]

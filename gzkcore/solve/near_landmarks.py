@@ -39,24 +39,9 @@ def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Intege
     elsewhere. For a Gaussian at airports r^(1/4) took 12 steps, r^(1/2) 10 and r^(3/4) 8. On the
     sphere even distances matter: with rows from the middle of cells of a k-d tree the Gaussian took
     16 steps instead of 10.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    count : int
-        At most n.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (count,)
     """
-    n = len(X)
-    some = (
-        rng.choice(n, SAMPLED_FOR_EACH * count, replace=False)
-        if n > SAMPLED_FOR_EACH * count
-        else np.arange(n)
-    )
+    n, size = len(X), SAMPLED_FOR_EACH * count
+    some = rng.choice(n, size, replace=False) if n > size else np.arange(n)
     rows = X[some] - np.median(X[some], axis=0)
     last = nearest(rows, rows, min(NEIGHBOUR_OF_DENSITY, len(rows)))[:, -1]
     radii = np.linalg.norm(rows - rows[last], axis=1)

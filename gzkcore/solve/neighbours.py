@@ -25,16 +25,7 @@ MOST_SEEN = 255  # neighbours or landmarks of a row: places in a row of G or B a
 def tree_order(X: Doubles) -> tuple[Integers, int]:
     """Order rows so that near ones are together: halved along the widest column, again and again.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    order : ndarray of shape (n_leaves * size,)
-        Rows; the last are n, no row at all.
-    size : int
-        Rows of a leaf.
+    Return the order (n_leaves * size,), in which numbers from n on are no rows, and the size.
     """
     n = len(X)
     levels = max(0, math.ceil(math.log2(n / LEAF)))
@@ -220,13 +211,9 @@ class SparseFactor:
         """Return these rows of G V."""
         out = np.empty((rows.stop - rows.start, V.shape[1]))
         _neighbours.multiply(
-            self.values[shift],
-            self.neighbours.table,
-            np.ascontiguousarray(V),
-            rows.start,
-            out,
+            self.values[shift], self.neighbours.table, np.ascontiguousarray(V), rows.start, out,
             n_threads(),
-        )
+        )  # fmt: skip
         return out
 
     def apply(self, shift: int, V: Doubles) -> Doubles:

@@ -7,12 +7,14 @@ nearest neighbours represents it. N is diagonal: the noise of each row relative 
 """
 
 import contextlib
+import functools
 import itertools
 import math
+import operator
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,8 +46,6 @@ LANES = 16
 # Rows are worked on in so many groups, whatever the threads: sums are the same for any number.
 ROW_GROUPS = 8
 TILE_BYTES = 1 << 20  # of rows in double, which stay in the cache
-
-Result = TypeVar("Result")
 
 
 class KeptFeatures:
@@ -85,23 +85,17 @@ class KeptFeatures:
 
     def squares(self) -> Doubles:
         """Return |z|^2 of every row."""
-        return np.concatenate(
-            self._by_group(
-                lambda tiles: np.concatenate([np.einsum("ij,ij->i", Z, Z) for _, Z in tiles])
-            )
-        )
+        return self._each(lambda Z: np.einsum("ij,ij->i", Z, Z))
 
     def product(self, V: Doubles) -> Doubles:
         """Return Z V."""
-        return np.concatenate(
-            self._by_group(lambda tiles: np.concatenate([Z @ V for _, Z in tiles]))
-        )
+        return self._each(lambda Z: Z @ V)
 
-    def transposed_product(self, V: Doubles) -> Doubles:
+    def transposed_product(self, V: Doubles) -> Any:
         """Return Z^T V."""
         return self._sum(lambda rows, Z: Z.T @ V[rows])
 
-    def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Doubles:
+    def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Any:
         """Return W^T W for W = factor(rows, Z[rows]), a tile at a time."""
 
         def square(rows: slice, Z: Doubles) -> Doubles:
@@ -110,24 +104,25 @@ class KeptFeatures:
 
         return self._sum(square)
 
-    def _sum(self, term: Callable[[slice, Doubles], Doubles]) -> Doubles:
+    def _each(self, work: Callable[[Doubles], Doubles]) -> Doubles:
+        """Return work(Z) of all tiles, one below the other."""
+
+        def join(tiles: Iterator[tuple[slice, Doubles]]) -> Doubles:
+            return np.concatenate([work(Z) for _, Z in tiles])
+
+        return np.concatenate(self._by_group(join))
+
+    def _sum(self, term: Callable[[slice, Doubles], Doubles]) -> Any:
         """Add up the terms of all tiles, in the same order for any number of threads."""
+        parts = self._by_group(lambda tiles: sum(term(rows, Z) for rows, Z in tiles))
+        return functools.reduce(operator.iadd, parts)
 
-        def add(tiles: Iterator[tuple[slice, Doubles]]) -> Any:
-            return sum(term(rows, Z) for rows, Z in tiles)
-
-        parts = self._by_group(add)
-        total: Doubles = parts[0]
-        for part in parts[1:]:
-            total += part
-        return total
-
-    def _by_group(self, use: Callable[[Iterator[tuple[slice, Doubles]]], Result]) -> list[Result]:
+    def _by_group(self, use: Callable[[Iterator[tuple[slice, Doubles]]], Any]) -> list[Any]:
         """Call use(tiles) for each group of tiles."""
         n = len(self.Z)
         step = max(1, -(-n // ROW_GROUPS))
         parts = [slice(i, min(i + step, n)) for i in range(0, n, step)]
-        found: dict[int, Result] = {}
+        found: dict[int, Any] = {}
         waiting = itertools.count()  # the next part that nobody has taken
 
         def run(_thread: int, stopped: Callable[[], bool]) -> None:
@@ -208,8 +203,7 @@ class Diagonal(Preconditioner):
         return "Diagonal()"
 
     def _of(self, columns: Integers) -> Doubles:
-        values: Doubles = self.diagonal[:, None] + self.noise[:, None] * self.shifts[columns]
-        return values
+        return np.asarray(self.diagonal[:, None] + self.noise[:, None] * self.shifts[columns])
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Divide by the diagonal, see `Preconditioner`."""
@@ -333,15 +327,14 @@ class NearAndFar(Preconditioner):
         distinct, self._which = np.unique(shifts, return_inverse=True)
         of_rows = np.multiply.outer(distinct, noise[neighbours.order])
         self.factor = SparseFactor(neighbours, pairs, features.Z, of_rows)
-        self._cores = [self._core(s) for s in range(len(distinct))]
+        grams = [
+            features.gram(lambda rows, _, s=s: self.factor.multiply(s, features.Z, rows))
+            for s in range(len(distinct))
+        ]
+        self._cores = [factor_of(gram, 1.0) for gram in grams]  # of I + (G Z)^T G Z
         self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
         cores = sum(core.nbytes for core in self._cores)
         self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
-
-    def _core(self, s: int) -> Doubles:
-        """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
-        Z = self.features.Z
-        return factor_of(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
@@ -454,18 +447,8 @@ def preconditioner_of_some(
     """Make the preconditioner that K(X, X) + shift I has as a part of one of n_rows rows.
 
     Of the kind that "auto" takes for all: as many features or landmarks, but half of X at most,
-    and of neighbours the share that are among the rows of X.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Every parameter a number.
-    X : ndarray of shape (n, d)
-        Some of the rows.
-    shift : float
-        n / n_rows times the alpha of all.
-    n_rows : int
-    random_state : int, RandomState, Generator or None, default=None
+    and of neighbours the share that are among the n rows of X. `shift` is n / n_rows times the
+    alpha of all.
     """
     rows: Doubles = np.asarray(X, dtype=np.float64)
     return _make("auto", _Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
@@ -531,11 +514,8 @@ class _Problem:
         least = LEAST_ALPHA * float((self.diagonal / self.noise).max())
         self.shifts = np.maximum(self.shifts, max(least, np.finfo(np.float64).tiny))
 
-    def sample(self, size: int) -> Doubles:
-        """Return some of the rows, all if there are no more."""
-        return self.X[self._some(size)]
-
-    def _some(self, size: int) -> Integers:
+    def some(self, size: int) -> Integers:
+        """Choose some of the rows, all if there are no more."""
         n = len(self.X)
         return self.rng.choice(n, size, replace=False) if size < n else np.arange(n)
 
@@ -554,8 +534,7 @@ class _Problem:
 
         def difference(some: Integers) -> Doubles:
             Z = np.asarray(features.transform(self.X[some]), dtype=np.float64)
-            values: Doubles = Z @ Z.T - self._values(some)
-            return values
+            return np.asarray(Z @ Z.T - self._values(some))
 
         return max(self._largest(difference), 0.0)
 
@@ -566,7 +545,7 @@ class _Problem:
 
     def _largest(self, matrix: Callable[[Integers], Doubles]) -> float:
         """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
-        some = self._some(SAMPLED_ROWS // 2)
+        some = self.some(SAMPLED_ROWS // 2)
         roots = 1 / np.sqrt(self.noise[some])
         values = eigvalsh(roots[:, None] * matrix(some) * roots)
         return float(values[-1]) * len(self.X) / len(some)
@@ -667,7 +646,7 @@ class _AtLandmarks:
 def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
     """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
     features = NystromFeatures(problem.kernel, count, random_state=problem.rng)
-    features.fit(problem.sample(SAMPLED_FOR_EACH * count))
+    features.fit(problem.X[problem.some(SAMPLED_FOR_EACH * count)])
     return _AtLandmarks(problem.kernel, features.landmarks_, features.root_)
 
 
@@ -676,7 +655,7 @@ def _enough(problem: _Problem) -> _AtLandmarks:
     count = min(FEATURES_ALONE, problem.most)
     affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
     most = max(count, min(problem.most, affordable))
-    probes = problem.sample(SAMPLED_ROWS)
+    probes = problem.X[problem.some(SAMPLED_ROWS)]
     diagonal = problem.kernel.diag(probes)
     while True:
         features = _landmarks(problem, count)
@@ -704,7 +683,7 @@ def _as_costly_as_steps(problem: _Problem) -> int:
     n, d = problem.n_rows, problem.X.shape[1]
     if n < TRIED_FROM:
         return count_components(n, d, problem.dtype)
-    some = problem._some(n // ROWS_OF_TRIED)
+    some = problem.some(n // ROWS_OF_TRIED)
     shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
     few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
     pairs = Pairs.of(few.kernel, few.X, few.dtype)

@@ -205,15 +205,13 @@ class Solution:
             np.pad(part.history, ((0, longest - len(part.history)), (0, 0)), constant_values=np.nan)
             for part in parts
         ]
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
+            for name in ("coef", "residual", "n_iter", "converged", "shifts")
+        }
+        status = [each for part in parts for each in part.status]
         return cls(
-            np.concatenate([part.coef for part in parts], axis=1),
-            np.concatenate([part.residual for part in parts]),
-            np.concatenate([part.n_iter for part in parts]),
-            np.concatenate([part.converged for part in parts]),
-            [each for part in parts for each in part.status],
-            np.concatenate([part.shifts for part in parts]),
-            parts[0].tol,
-            np.concatenate(histories, axis=1),
+            **arrays, status=status, tol=parts[0].tol, history=np.concatenate(histories, axis=1)
         )
 
 
@@ -337,13 +335,8 @@ def conjugate_gradients(
         None if noise is None else check_noise(noise, len(checked)), preconditioner,
         None if start is None else check_start(start, checked),
     )  # fmt: skip
-    return Solver(
-        system,
-        check_share("tol", tol),
-        check_integer("max_iter", max_iter, 0),
-        progress,
-        as_checkpoint(checkpoint),
-    ).run()
+    tol, max_iter = check_share("tol", tol), check_integer("max_iter", max_iter, 0)
+    return Solver(system, tol, max_iter, progress, as_checkpoint(checkpoint)).run()
 
 
 # ---- the systems
@@ -694,14 +687,10 @@ class Solver:
         seconds = time.monotonic() - self.begun
         ratios = history[-1, columns] / self.system.size[columns]
         left = max((self._steps_left(c) for c in columns.tolist()), default=0.0)
-        told = SolveProgress(
-            len(history),
-            columns.size,
-            float(ratios.max()),
-            seconds,
-            left * seconds / (len(history) - self.steps_before),
-        )
-        answer = self.progress(told)
+        seconds_left = left * seconds / (len(history) - self.steps_before)
+        answer = self.progress(SolveProgress(
+            len(history), columns.size, float(ratios.max()), seconds, seconds_left
+        ))  # fmt: skip
         return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
     def _steps_left(self, column: int) -> float:
@@ -720,23 +709,15 @@ class Solver:
     def _solution(self) -> Solution:
         s, system = self.state, self.system
         converged = s.status == Status.CONVERGED
-        if s.best_x is not None:
-            s.x[:, ~converged] = s.best_x[:, ~converged]
-        elif not converged.all():
-            s.x[:, ~converged] = self._start()[:, ~converged]
+        if not converged.all():
+            s.x[:, ~converged] = (self._start() if s.best_x is None else s.best_x)[:, ~converged]
         s.x /= system.scale
         sizes = np.where(system.size > 0, system.size, 1.0)
         status = [Status(each).name.lower().replace("_", " ") for each in s.status.tolist()]
         return Solution(
-            s.x,
-            s.best / sizes,
-            s.n_iter,
-            converged,
-            status,
-            system.shifts,
-            self.tol,
+            s.x, s.best / sizes, s.n_iter, converged, status, system.shifts, self.tol,
             s.history / sizes,
-        )
+        )  # fmt: skip
 
     def _digest(self) -> str:
         """Return a hash of the systems; of K and P the first directions and their product."""
@@ -752,14 +733,7 @@ class Solver:
 
 
 class OfColumns:
-    """A preconditioner made for some alphas, for columns of which each has one of these.
-
-    Parameters
-    ----------
-    preconditioner : Preconditioner
-    places : ndarray of shape (k,)
-        The number of each column's alpha among those that the preconditioner was made for.
-    """
+    """A preconditioner made for some alphas, for columns whose alphas are at these places."""
 
     def __init__(self, preconditioner: Any, places: Integers) -> None:
         self.preconditioner, self.places = preconditioner, places

@@ -89,7 +89,7 @@ class CrossAccumulator:
     def update(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "CrossAccumulator":
-        """Add the rows of a batch.
+        """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
@@ -97,11 +97,6 @@ class CrossAccumulator:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; 1 for each row by default.
-
-        Returns
-        -------
-        self
-            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         return self.add(X, check_targets(y, X), check_weights(sample_weight, X))
@@ -133,12 +128,7 @@ class CrossAccumulator:
         return self
 
     def merge(self, other: "CrossAccumulator") -> "CrossAccumulator":
-        """Add the rows of another accumulator with the same features.
-
-        Returns
-        -------
-        self
-        """
+        """Add the rows of another accumulator with the same features, and return self."""
         check_same_class(self, other)
         if other.sums is not None:
             self._add(other.sums, other.n_rows, other.dtype)
@@ -244,24 +234,14 @@ def _products_of_batch(
 
 
 class GramOperator:
-    """V -> Z_c^T W Z_c V, in one pass over the rows.
-
-    Parameters
-    ----------
-    passes : Passes
-    features : fitted transformer
-    mean : ndarray of shape (n_features,)
-    dtype : dtype
-        Of the products within a tile.
-    """
+    """V -> Z_c^T W Z_c V, in one pass over the rows; products within a tile are in `dtype`."""
 
     def __init__(self, passes: Passes, features: Any, mean: Doubles, dtype: Any) -> None:
         self.passes, self.features, self.mean, self.dtype = passes, features, mean, dtype
 
     def __call__(self, V: Doubles) -> Doubles:
-        found, total = self.passes.total(
-            _products_of_batch, self.features, self.mean, V, self.dtype
-        )
+        args = self.features, self.mean, V, self.dtype
+        found, total = self.passes.total(_products_of_batch, *args)
         return found - np.outer(self.mean, total)
 
 
@@ -321,14 +301,8 @@ def nystrom_sketch(
 class SketchPreconditioner:
     """Solve with U (L + alpha) U^T + (l + alpha) (I - U U^T), up to a factor, for G + alpha I.
 
-    L and U are the leading eigenvalues and vectors of a sketch, l is the least of L.
-
-    Parameters
-    ----------
-    values : ndarray of shape (rank,), largest first
-    vectors : ndarray of shape (n, rank)
-    shifts : ndarray of shape (n_columns,)
-        alpha of each column.
+    L and U are the leading eigenvalues, largest first, and vectors of a sketch; l is the least of
+    L, and `shifts` has the alpha of each column.
     """
 
     def __init__(self, values: Doubles, vectors: Doubles, shifts: Doubles) -> None:
@@ -355,15 +329,8 @@ def solve_wide(
 ) -> tuple[Doubles, Doubles, Solution]:
     """Solve the ridge systems of all targets: coefficients (n_targets, p), intercepts, and how.
 
-    Parameters
-    ----------
-    passes : Passes
-    moments : CrossAccumulator
-        Of all rows.
-    alphas : ndarray of shape (n_targets,)
-    fit_intercept : bool
-    **options
-        tol, max_iter, progress and checkpoint of `conjugate_gradients`.
+    `moments` are of all rows; `options` are tol, max_iter, progress and checkpoint of
+    `conjugate_gradients`.
     """
     sums = moments.sums
     p = sums.shape[1] - 2
@@ -379,13 +346,9 @@ def solve_wide(
     rank = max(1, min(SKETCH, SKETCH_BYTES // (8 * p), p, moments.n_rows))
     test = orthonormal(np.random.default_rng(0).standard_normal((p, rank)))
     sketch = nystrom_sketch(product, test, dtype=moments.dtype)
+    made = SketchPreconditioner(*sketch, alphas)
     found = conjugate_gradients(
-        product,
-        b,
-        alphas,
-        preconditioner=SketchPreconditioner(*sketch, alphas),
-        exact_product=exact,
-        **options,
+        product, b, alphas, preconditioner=made, exact_product=exact, **options
     )
     if found.trouble:
         warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning)
