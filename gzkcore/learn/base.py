@@ -5,13 +5,14 @@ import copy
 import os
 import pickle
 import warnings
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
@@ -59,15 +60,6 @@ def new_features(given: Any, random_state: Any, name: str = "features", **parame
     return features
 
 
-def check_one_batch(X: Any) -> None:
-    """Raise if X, passed to `partial_fit`, is not a batch of rows but a source of batches."""
-    if is_source(X):
-        raise TypeError(
-            f"partial_fit takes the rows of one batch, but X is a {type(X).__name__}, a source of "
-            "batches; pass it to fit, or its batches one by one to partial_fit"
-        )
-
-
 def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
     """Raise unless fitted features are the same: sums of different features don't add up.
 
@@ -75,7 +67,10 @@ def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
     """
     if ours is theirs:
         return
-    for points in _points(n_columns):
+    # Anywhere, then on the unit sphere, without a negative entry.
+    anywhere = np.random.default_rng(0).standard_normal((3, n_columns))
+    on_sphere = np.abs(anywhere) / np.linalg.norm(anywhere, axis=1, keepdims=True)
+    for points in (anywhere, on_sphere):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -94,13 +89,6 @@ def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
         )
 
 
-def _points(n_columns: int) -> Iterator[Doubles]:
-    """Yield points anywhere, then points on the unit sphere that have no negative entry."""
-    points = np.random.default_rng(0).standard_normal((3, n_columns))
-    yield points
-    yield np.abs(points) / np.linalg.norm(points, axis=1, keepdims=True)
-
-
 class Learner(CallbackSupportMixin, BaseEstimator):
     """Base of all learners.
 
@@ -109,9 +97,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     """
 
     # recipe_: what the command `gzkcore predict` needs to know of a table.
-    _state = stored(
-        recipe_=plain().if_there(),
-    )
+    _state = stored(recipe_=plain().if_there())
 
     random_state: Any
 
@@ -188,7 +174,9 @@ class FeatureLearner(Learner):
     )
 
     features: Any
+    features_: Any
     moments_: Any
+    _solve: Callable[..., dict[str, Any]]  # works out the fitted attributes from the sums
     _solution: dict[str, Any]
 
     def set_params(self, **params: Any) -> Self:
@@ -199,6 +187,15 @@ class FeatureLearner(Learner):
                 params[name] = KernelFeatures()
         super().set_params(**params)
         return self
+
+    def _continues(self, X: Any) -> bool:
+        """Tell whether `partial_fit` adds to rows before; raise if X is no batch but a source."""
+        if is_source(X):
+            raise TypeError(
+                f"partial_fit takes the rows of one batch, but X is a {type(X).__name__}, a source "
+                "of batches; pass it to fit, or its batches one by one to partial_fit"
+            )
+        return self.__sklearn_is_fitted__()
 
     def _outdate(self) -> None:
         self.__dict__.pop("_solution", None)
@@ -212,15 +209,17 @@ class FeatureLearner(Learner):
             self._solution = self._solve()
         return self._solution
 
-    def _solve(self) -> dict[str, Any]:
-        """Work out the fitted attributes from the sums."""
-        raise NotImplementedError
-
     def _for_workers(self) -> Self:
         self._solved()
         model = super()._for_workers()
         model.moments_ = type(self.moments_)(None)
         return model
+
+
+class Resumable:
+    """What learners share whose `fit` has a `checkpoint`, which no pipeline could route."""
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
 
 
 def signs_of(vectors: Doubles) -> Any:

@@ -236,8 +236,6 @@ class RandomFeatureCCA(ComponentLearner):
         kept = values > len(values) * eps * max(values[-1], 0.0)
         return np.asarray(unit[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
 
-    # -- what a fitted model can do -----------------------------------------------------------
-
     @property
     def _n_features_out(self) -> int:
         """Width of the output, for names of columns."""

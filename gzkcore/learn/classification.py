@@ -78,7 +78,7 @@ class ClassifierScore(ClassifierMixin):
             self._check_kind(labels)
             return float(super().score(X, labels, weight))
         model = cast(Any, self)._for_workers()
-        hits, total = reduced(as_source(X, y, sample_weight), _count_hits, _add_pairs, model)
+        hits, total = reduced(as_source(X, y, sample_weight), _count_hits, sum, model)
         check_some_weight(total)
         return float(hits / total)
 
@@ -86,10 +86,7 @@ class ClassifierScore(ClassifierMixin):
 class Classifier(ClassifierScore, Regressor):
     """Turns a regression into a classification: labels to targets of +-1, predictions to labels."""
 
-    _state = stored(
-        classes_=labels("c"),
-        _of_class=(doubles("c", least=0) | nothing()).if_there(),
-    )
+    _state = stored(classes_=labels("c"), _of_class=(doubles("c", least=0) | nothing()).if_there())
 
     classes_: NDArray[Any]
     class_weight: Any
@@ -119,17 +116,6 @@ class Classifier(ClassifierScore, Regressor):
             f'class_weight={self.class_weight!r} must be None, "balanced" or a dict of weights'
         )
 
-    def _check_class_weight(self) -> None:
-        """Raise for weights that are negative, or, if some class has none, of no class."""
-        known = self.classes_.tolist()
-        for label, weight in self.class_weight.items():
-            if label not in known and not all(each in self.class_weight for each in known):
-                raise ValueError(
-                    f"class_weight has a weight for {label!r}, which is not one of the classes "
-                    f"{known}"
-                )
-            check_not_negative(f"class_weight[{label!r}]", weight)
-
     def _weighted(self, targets: Doubles, sample_weight: Any) -> Any:
         """Multiply sample weights by those of the classes, for targets of +-1."""
         if self.class_weight is None:
@@ -141,14 +127,21 @@ class Classifier(ClassifierScore, Regressor):
                     'class_weight="balanced" needs the labels of all rows, and partial_fit sees '
                     "one batch; use a dict of weights, as from sklearn.utils.compute_class_weight"
                 )
-            of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-            self._check_class_weight()
+            known = self.classes_.tolist()
+            of_class = [self.class_weight.get(label, 1.0) for label in known]
+            for label, weight in self.class_weight.items():
+                if label not in known and not all(each in self.class_weight for each in known):
+                    raise ValueError(
+                        f"class_weight has a weight for {label!r}, which is not one of the classes "
+                        f"{known}"
+                    )
+                check_not_negative(f"class_weight[{label!r}]", weight)
         weight = np.asarray(of_class, dtype=np.float64)[places_of(targets)]
         if sample_weight is None:
             return weight
         return sample_weight * weight
 
-    def _summands(self, X: Any, y: Doubles, sample_weight: Any) -> tuple[Any, Doubles, Any]:
+    def _summands(self, X: Any, y: Doubles, sample_weight: Any) -> Any:
         return super()._summands(X, y, self._weighted(y, sample_weight))
 
     def _targets(self, y: Any, X: Any, reset: bool) -> Doubles:
@@ -158,8 +151,13 @@ class Classifier(ClassifierScore, Regressor):
         assert_all_finite(y, input_name="y")
         labels, _ = distinct(y)
         self._check_labels(y)
-        if reset:
-            self._set_classes(labels)
+        if reset and not hasattr(self, "classes_"):
+            self.classes_ = labels
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
+                "more; pass rows of other classes too, or classes=[...] to partial_fit"
+            )
         places = np.searchsorted(self.classes_, y)
         places = np.minimum(places, len(self.classes_) - 1)
         unknown = np.flatnonzero(self.classes_[places] != y)
@@ -174,16 +172,6 @@ class Classifier(ClassifierScore, Regressor):
         targets = np.full((len(y), len(self.classes_)), -1.0)
         targets[np.arange(len(y)), places] = 1.0
         return targets
-
-    def _set_classes(self, labels: NDArray[Any]) -> None:
-        """Take the classes from the first labels, unless they are known already."""
-        if not hasattr(self, "classes_"):
-            self.classes_ = labels
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
-                "more; pass rows of other classes too, or classes=[...] to partial_fit"
-            )
 
     def decision_function(self, X: Data) -> Any:
         """Return the values of the regressions, tile by tile.
@@ -309,14 +297,9 @@ def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 
 
-def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
-    """Return the weight of the rows whose class is predicted, and of all."""
+def _count_hits(batch: Batch, model: Any) -> Doubles:
     X, y, sample_weight, _ = batch
     y = label_column(y)
     weight = check_weights(sample_weight, y[:, None])
     weight = np.ones(len(y)) if weight is None else weight
-    return float(weight @ (model.predict(X) == y)), float(weight.sum())
-
-
-def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return sum(part[0] for part in parts), sum(part[1] for part in parts)
+    return np.array([weight @ (model.predict(X) == y), weight.sum()])

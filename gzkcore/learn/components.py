@@ -1,12 +1,11 @@
 """The base of learners of components, which are computed from the moments of one pass."""
 
 import os
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.checkpoint import Checkpoint
@@ -18,25 +17,15 @@ from gzkcore.passes.streams import Reader, map_rows
 from gzkcore.passes.tiles import for_each_tile
 from gzkcore.rows.sources import type_of
 
-from .base import FeatureLearner, check_one_batch, check_same_features
+from .base import FeatureLearner, Resumable, check_same_features
 
 
-class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
-    """Base of learners of components: linear maps of the features, computed from `moments_`.
+class ComponentLearner(
+    Resumable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner
+):
+    """Base of learners of components: linear maps of the features, computed from `moments_`."""
 
-    A subclass checks rows in `_validate`, fits its features in `_start_moments` and solves in
-    `_solve`.
-    """
-
-    _state = stored(
-        moments_=holds(MomentsAccumulator),
-    )
-
-    features_: Any
-    moments_: MomentsAccumulator
-
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+    _state = stored(moments_=holds(MomentsAccumulator))
 
     @with_callbacks
     def fit(
@@ -63,8 +52,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a row of weight 2 counts as two rows.
         checkpoint : Checkpoint, str or path, optional
-            File that the sums are written to every minute, and from which a fit continues, as for
-            `RandomFeatureRidge`.
+            As for `RandomFeatureRidge.fit`.
         """
         self._forget()
         with self._forgotten_if_failed():
@@ -84,8 +72,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         X, y, sample_weight
             As for `fit`.
         """
-        check_one_batch(X)
-        if self.__sklearn_is_fitted__():
+        if self._continues(X):
             rows = self._rows(X, y, sample_weight)
             self._outdate()
             self.moments_.add(*rows)

@@ -5,7 +5,6 @@ with each column; its eigenvectors say along which directions. Recursive feature
 a metric, see `learn_kernel`. It is a sum over rows, which may come in any batches.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +18,10 @@ from gzkcore._util.validation import check_same_class, check_weights, dense, rai
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.gradients import gradients
+from gzkcore.passes.streams import reduced
 from gzkcore.passes.tiles import as_rows
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_source
+from gzkcore.rows.sources import Batch, has_rows, in_batch, is_source
 from gzkcore.rows.survey import without_zeros
 
 from .kernel_losses import KernelPoissonRegressor
@@ -34,8 +34,6 @@ ROWS = 4096  # whose gradients are held at a time
 # with its square, and what rounding adds with its inverse.
 STEP = 2e-6
 LEAST_STEP = 64  # units in the last place of the column's largest number
-
-Predict = Callable[[Doubles], Doubles]  # rows to values of shape (n_rows, n_targets)
 
 
 class GradientAccumulator:
@@ -82,19 +80,19 @@ class GradientAccumulator:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sample_weight : array-like of shape (n_samples,), optional
+        X, sample_weight
+            As for `GramAccumulator.update`.
         """
-        X = as_rows(X)
-        X, weight, _ = without_zeros(X, check_weights(sample_weight, X))
-        raise_not_finite(X)
+        X, weight = _used(X, sample_weight)
         sums = np.zeros(X.shape[1] if self.diagonal else (X.shape[1], X.shape[1]))
         if self.sums is not None:
             _check_columns(sums, self.sums)
         if self._steps is None and X.shape[0]:
             self._steps = _steps(_extremes(X))
         for rows in _tiles(X):
-            each = self._gradients(_doubles(X[rows]))
+            tile = _doubles(X[rows])
+            found = _exact_gradients(self.model, tile)  # (n_rows, n_targets, n_features)
+            each = self._differences(tile) if found is None else found
             if weight is not None:
                 each *= np.sqrt(weight[rows])[:, None, None]
             each = each.reshape(-1, X.shape[1])
@@ -120,11 +118,6 @@ class GradientAccumulator:
         if self.sums is None or not self.total:
             raise ValueError("there are no rows of positive weight yet; call update(X) first")
         return self.sums / self.total
-
-    def _gradients(self, X: Doubles) -> Doubles:
-        """Return the gradients at rows, of shape (n_rows, n_targets, n_features)."""
-        found = _exact_gradients(self.model, X)
-        return self._differences(X) if found is None else found
 
     def _differences(self, X: Doubles) -> Doubles:
         predict, columns = _predictor(self.model), []
@@ -196,31 +189,22 @@ def average_gradient_outer_product(
         steps = None
         if _by_differences(model):
             steps = _steps(source.reduce(_extremes_of_batch, _widest))
-        found = source.reduce(functools.partial(_of_batch, model, diagonal, steps), _merged)
-    else:
-        found = _of_iterator(model, diagonal, source)
-    if found is None:
+        found = reduced(source, _of_batch, _merged, model, diagonal, steps)
+        return np.asarray(found.finalize())
+    total = GradientAccumulator(model, diagonal)  # all batches with the steps of the first
+    for number, (rows, _, weight) in enumerate(source):
+        if has_rows(rows):
+            with in_batch(number):
+                total.update(rows, weight)
+    if total.sums is None:
         raise ValueError("the source yields no batches; pass a source with one or more")
-    average: Doubles = found.finalize()
-    return average
+    return total.finalize()
 
 
-def _of_batch(
-    model: Any, diagonal: bool, steps: Doubles | None, batch: Batch
-) -> GradientAccumulator:
+def _of_batch(batch: Batch, model: Any, diagonal: bool, steps: Any) -> GradientAccumulator:
     made = GradientAccumulator(model, diagonal)
     made._steps = steps
     return made.update(batch.X, batch.sample_weight)
-
-
-def _of_iterator(model: Any, diagonal: bool, source: Source) -> GradientAccumulator | None:
-    """Add batches that come once in turn, all with the steps of the first."""
-    total = GradientAccumulator(model, diagonal)
-    for number, (X, _, sample_weight) in enumerate(source):
-        if has_rows(X):
-            with in_batch(number):
-                total.update(X, sample_weight)
-    return None if total.sums is None else total
 
 
 def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
@@ -235,7 +219,7 @@ def _exact_gradients(model: Any, X: Doubles) -> Doubles | None:
     expansion = _expansion(model)
     found = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
     if found is not None and isinstance(model, KernelPoissonRegressor):
-        found *= model._of_values(model._predict(X, False)[0])[:, :, None]  # exp' is exp
+        found *= model._predict(X, False)[0][:, :, None]  # exp' is exp
     return found
 
 
@@ -263,10 +247,15 @@ def _extremes(X: Any) -> Doubles:
 
 
 def _extremes_of_batch(batch: Batch) -> Doubles:
-    X = as_rows(batch.X)
-    X, _, _ = without_zeros(X, check_weights(batch.sample_weight, X))
+    return _extremes(_used(batch.X, batch.sample_weight)[0])
+
+
+def _used(X: Any, sample_weight: Any) -> tuple[Any, Doubles | None]:
+    """Return the rows of positive weight, and their weights."""
+    X = as_rows(X)
+    X, weight, _ = without_zeros(X, check_weights(sample_weight, X))
     raise_not_finite(X)
-    return _extremes(X)
+    return X, weight
 
 
 def _widest(parts: Sequence[Doubles]) -> Doubles:
@@ -299,7 +288,7 @@ def _expansion(model: Any) -> tuple[Any, Doubles, Doubles] | None:
     """Return kernel, points and coefficients, where a model is a sum of kernel values."""
     if isinstance(model, WholeKernel):
         check_is_fitted(model)
-        points = np.asarray(dense(model.X_fit_), dtype=np.float64)
+        points = _doubles(model.X_fit_)
         return model.kernel_, points, model.dual_coef_.reshape(len(points), -1)
     features = getattr(model, "features_", None)
     if isinstance(features, NystromFeatures) and hasattr(model, "coef_"):
@@ -309,7 +298,8 @@ def _expansion(model: Any) -> tuple[Any, Doubles, Doubles] | None:
     return None
 
 
-def _predictor(model: Any) -> Predict:
+def _predictor(model: Any) -> Callable[[Doubles], Doubles]:
+    """Return the function of rows whose values, of shape (n_rows, n_targets), are predicted."""
     names = ("decision_function", "predict")
     predict = next((getattr(model, name) for name in names if hasattr(model, name)), model)
     if not callable(predict):

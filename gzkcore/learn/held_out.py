@@ -11,16 +11,11 @@ from gzkcore._util.typing import Integers
 from gzkcore._util.wording import counted
 from gzkcore.rows.values import missing_of
 
-FIFTHS = 5
-
 Split: TypeAlias = tuple[Integers, Integers]  # rows to fit to, rows held out
 
 
 def folds(n: int, k: int, labels: Integers | None = None) -> list[Split]:
-    """Return k folds, row i in fold i mod k; of labels, the i-th row of those of its class, about.
-
-    So the classes have the same shares in all folds, however rare they are.
-    """
+    """Return k folds, row i in fold i mod k; of labels, the i-th row of its class, about."""
     order = np.arange(n) if labels is None else np.argsort(labels, kind="stable")
     fold = np.empty(n, dtype=np.intp)
     fold[order] = np.arange(n) % k
@@ -30,16 +25,12 @@ def folds(n: int, k: int, labels: Integers | None = None) -> list[Split]:
 def one_split(n: int, rng: np.random.Generator, labels: Integers | None = None) -> Split:
     """Hold a fifth of the rows out, at random; of labels the same share of each class, about."""
     rows = rng.permutation(n)
-    fitted, held_out = folds(n, FIFTHS, None if labels is None else labels[rows])[0]
+    fitted, held_out = folds(n, 5, None if labels is None else labels[rows])[0]
     return np.sort(rows[fitted]), np.sort(rows[held_out])
 
 
 def given_splits(
-    cv: Any,
-    X: Any,
-    targets: NDArray[Any],
-    used: Integers,
-    groups: ArrayLike | None = None,
+    cv: Any, X: Any, targets: NDArray[Any], used: Integers, groups: ArrayLike | None = None
 ) -> list[Split]:
     """Return the splits of a splitter, or given ones, as numbers among the rows that are used.
 
@@ -93,14 +84,13 @@ def _places(place: Integers, given: Any, number: int) -> Integers:
     """Return the places of rows, by number or by a mask, without those that have none."""
     rows = np.asarray(given)
     try:
-        places: Integers = place[rows if rows.size else rows.astype(np.intp)]
+        places = place[rows if rows.size else rows.astype(np.intp)]
     except IndexError as error:
         raise ValueError(
             f"split {number} of cv does not fit {counted(len(place), 'row')}: {error}; give row "
             "numbers from 0, or a mask"
         ) from None
-    known: Integers = places[places >= 0]
-    return known
+    return np.asarray(places[places >= 0])
 
 
 def group_numbers(given: NDArray[Any]) -> Integers:

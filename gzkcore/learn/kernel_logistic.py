@@ -26,8 +26,8 @@ class KernelLogisticRegression(Classifier, KernelLoss):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
-        As for `KernelRidge`.
+    kernel, preconditioner, tol, max_iter, random_state
+        As for `KernelPoissonRegressor`.
     alpha : float, default=1.0
         > 0, the weight of the penalty: 1 / C of scikit-learn.
     fit_intercept : bool, default=True
@@ -35,8 +35,6 @@ class KernelLogisticRegression(Classifier, KernelLoss):
         data tend to typical values.
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.
-    preconditioner, tol, max_iter, random_state
-        As for `KernelPoissonRegressor`.
 
     Attributes
     ----------
@@ -84,8 +82,8 @@ class KernelLogisticRegression(Classifier, KernelLoss):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
-            max_iter=max_iter, random_state=random_state,
+            kernel=kernel, alpha=alpha, fit_intercept=fit_intercept, preconditioner=preconditioner,
+            tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
 

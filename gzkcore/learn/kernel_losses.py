@@ -1,7 +1,4 @@
-"""Regressions with the whole kernel and other losses than squares: counts, and outliers.
-
-The losses are in `losses`; `newton` minimises them.
-"""
+"""Regressions with the whole kernel and other losses than squares: counts, and outliers."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -23,7 +20,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.passes.streams import Reader, Step, map_rows, reduced
+from gzkcore.passes.streams import Reader, Step, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
 from gzkcore.solve.kernel_system import KernelSystem, Workers
@@ -38,31 +35,18 @@ __all__ = ["KernelHuberRegressor", "KernelPoissonRegressor"]
 
 SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
 
-ROUNDING = 1e-12  # of sums of deviances
+ROUNDING = 1e-12  # of sums of losses
 LEAST_TARGET = 1e-150  # in size: squares of smaller ones are 0
 
 
 class KernelLoss(WholeKernel):
     """What models with the whole kernel and any loss share; a class says by `_loss` which."""
 
-    def __init__(
-        self,
-        kernel: str | Kernel | KernelFunction = "gaussian",
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        preconditioner: Any = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.preconditioner = preconditioner
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alpha: float
+
+    # Each class has a constructor of its own, which Python's errors about arguments name.
+    def __init__(self, **parameters: Any) -> None:
+        self.__dict__.update(parameters)
 
     def _loss(self) -> Any:
         """Return what is minimised, a `Loss` for most classes, its parameters checked."""
@@ -157,13 +141,7 @@ class LossRegressor(KernelLoss):
                 "KernelRegressor and KernelRidge do, and KernelQuantileRegressor(quantile=[0.05, "
                 "0.95]) predicts an interval"
             )
-        self._check_fitted()
-        if is_source(X):
-            return map_rows(self._for_workers().predict, X, self._target_shape)
-        return self._of_values(super().predict(X))
-
-    def _of_values(self, f: Doubles) -> Doubles:
-        return f
+        return super().predict(X)
 
     def _scored(self, X: Any, y: Any, sample_weight: Any) -> Sequence[Doubles]:
         """Return targets, weights and the losses of all rows, in arrays or of a source."""
@@ -199,15 +177,13 @@ class KernelPoissonRegressor(LossRegressor):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
-        As for `KernelRidge`.
+    kernel, preconditioner
+        As for `KernelRidge`; a `Preconditioner` is refused.
     alpha : float, default=1.0
         > 0, the weight of the penalty.
     fit_intercept : bool, default=True
         Whether f has an intercept, which is not penalised. Far from the data predictions tend to a
         typical rate with it, and to 1 without it.
-    preconditioner : "auto", None, int or transformer, default="auto"
-        As for `KernelRidge`.
     tol : float, default=1e-3
         > 0 and < 1, largest `residual_`.
     max_iter : int, default=100
@@ -218,11 +194,8 @@ class KernelPoissonRegressor(LossRegressor):
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n_samples,)
-    X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The training rows, without those of weight 0.
-    kernel_ : Kernel
-        The kernel, with all parameters as numbers.
+    dual_coef_, X_fit_, kernel_
+        As for `KernelRidge`.
     intercept_ : float
         If all targets are 0, it is -inf, and all predictions are 0.
     n_iter_ : int
@@ -259,7 +232,6 @@ class KernelPoissonRegressor(LossRegressor):
 
     _state = stored(intercept_=number(finite=False))
 
-    # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
         self,
         kernel: str | Kernel | KernelFunction = "gaussian",
@@ -272,8 +244,8 @@ class KernelPoissonRegressor(LossRegressor):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
-            max_iter=max_iter, random_state=random_state,
+            kernel=kernel, alpha=alpha, fit_intercept=fit_intercept, preconditioner=preconditioner,
+            tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
 
     def _loss(self) -> Loss:
@@ -289,9 +261,9 @@ class KernelPoissonRegressor(LossRegressor):
             )
         return targets
 
-    def _of_values(self, f: Doubles) -> Doubles:
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, None]:
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(f))
+            return np.exp(super()._predict(X, return_std)[0]), None
 
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -392,8 +364,8 @@ class KernelHuberRegressor(LossRegressor):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
-            max_iter=max_iter, random_state=random_state,
+            kernel=kernel, alpha=alpha, fit_intercept=fit_intercept, preconditioner=preconditioner,
+            tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
         self.epsilon = epsilon
 

@@ -1,8 +1,4 @@
-"""Quantile regression with the whole kernel: one quantile, or several.
-
-Several quantiles share the kernel matrix. Each begins at the solution of a neighbouring quantile,
-so that the first few smoothed losses can be skipped and fewer steps are needed.
-"""
+"""Quantile regression with the whole kernel: one quantile, or several."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,11 +14,9 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.solve.losses import Pinball, weighted_quantile
 from gzkcore.solve.newton import Minimum
 
-from .kernel_losses import LossRegressor
+from .kernel_losses import ROUNDING, LossRegressor
 
 __all__ = ["KernelQuantileRegressor"]
-
-ROUNDING = 1e-12  # of the targets
 
 
 class KernelQuantileRegressor(LossRegressor):
@@ -121,8 +115,8 @@ class KernelQuantileRegressor(LossRegressor):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
-            max_iter=max_iter, random_state=random_state,
+            kernel=kernel, alpha=alpha, fit_intercept=fit_intercept, preconditioner=preconditioner,
+            tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
         self.quantile = quantile
 
@@ -153,11 +147,9 @@ class KernelQuantileRegressor(LossRegressor):
         told = [name.format(q) + found[q].trouble for q in quantiles if found[q].trouble]
         self._tell("; ".join(told), "")
 
-    def _of_values(self, f: Doubles) -> Doubles:
-        if f.ndim == 1:
-            return f
-        ranks = np.argsort(np.argsort(self.quantile_))
-        return np.asarray(np.sort(f, axis=1)[:, ranks])
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, None]:
+        f, _ = super()._predict(X, return_std)
+        return np.sort(f, axis=1)[:, np.argsort(np.argsort(np.atleast_1d(self.quantile_)))], None
 
     def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:
         return _pinball(y[:, None] - predicted.reshape(len(y), -1), np.atleast_1d(self.quantile_))

@@ -1,8 +1,4 @@
-"""Kernel ridge regression with the whole kernel, by conjugate gradients, without the matrix.
-
-`kernel_system` solves for the coefficients of the training rows, `posterior` computes variances and
-draws.
-"""
+"""Kernel ridge regression with the whole kernel, by conjugate gradients, without the matrix."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import (
@@ -31,12 +26,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import (
-    check_bool,
-    check_integer,
-    check_integers,
-    check_share,
-)
+from gzkcore._util.validation import check_bool, check_integer, check_integers, check_share
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
@@ -64,6 +54,7 @@ from gzkcore.solve.solve import Solution, Watch
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
+from .base import Resumable
 from .regression import Regressor, check_alphas
 
 __all__ = ["KernelRidge"]
@@ -123,10 +114,8 @@ class WholeKernel(WithKernel, Regressor):
     def _tell(self, trouble: str, more: str) -> None:
         """Warn of a solve that did not converge."""
         if trouble:
-            warn(
-                f"{type(self).__name__} may predict inaccurately: {trouble}. {more}",
-                ConvergenceWarning,
-            )
+            name = type(self).__name__
+            warn(f"{name} may predict inaccurately: {trouble}. {more}", ConvergenceWarning)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
@@ -154,11 +143,8 @@ class WholeKernel(WithKernel, Regressor):
         return tags
 
 
-class WholeKernelRegressor(WholeKernel):
-    """Base of ridge regressions with the whole kernel; `_choose` of a class returns the kernel.
-
-    Each predicts the mean of a Gaussian process, and knows its variance too.
-    """
+class WholeKernelRegressor(Resumable, WholeKernel):
+    """Base of ridge regressions with the whole kernel; `_choose` of a class returns the kernel."""
 
     _state = stored(
         condition_bound_=(number(finite=False) | doubles("t", finite=False)).if_there(),
@@ -175,9 +161,6 @@ class WholeKernelRegressor(WholeKernel):
         _scale=(doubles("a", least=0) | nothing()),
         _rows_per_center=number(0).if_there(),
     )
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
-
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
@@ -191,8 +174,6 @@ class WholeKernelRegressor(WholeKernel):
     # (n_targets,); None on centres with alpha=0.
     _scale: Any
     _rows_per_center: float | None = None  # None: the whole kernel
-
-    # -- fitting ------------------------------------------------------------------------------
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
@@ -272,8 +253,6 @@ class WholeKernelRegressor(WholeKernel):
         self.residual_ = found.residual.reshape(shape)[()]
         self.converged_ = found.converged.reshape(shape)[()]
 
-    # -- state --------------------------------------------------------------------------------
-
     def _outdate(self) -> None:
         super()._outdate()
         for name in ("_held_system", "_draws"):
@@ -300,20 +279,16 @@ class WholeKernelRegressor(WholeKernel):
     @property
     def _system(self) -> KernelSystem:
         """The system of the fitted rows."""
-        self._check_whole()
-        return self._held_system if hasattr(self, "_held_system") else self._new_system()
-
-    def _new_system(self) -> KernelSystem:
-        self._held_system = self._system_of(self.kernel_, self.X_fit_, self._alphas, self._noise)
-        return self._held_system
-
-    def _check_whole(self) -> None:
-        """Raise for a model on centres, which does not know what the rows leave unknown."""
         if self._on_centers:
             raise ValueError(
                 "a model on centres has no sample_y and no preconditioner_; use centers=None, or "
                 "RandomFeatureRidge on NystromFeatures"
             )
+        return self._held_system if hasattr(self, "_held_system") else self._new_system()
+
+    def _new_system(self) -> KernelSystem:
+        self._held_system = self._system_of(self.kernel_, self.X_fit_, self._alphas, self._noise)
+        return self._held_system
 
     def _check_scale(self) -> None:
         if self._scale is None:
@@ -335,8 +310,6 @@ class WholeKernelRegressor(WholeKernel):
         self._check_scale()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
-    # -- what a fitted model can do -----------------------------------------------------------
-
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         mean, _ = super()._predict(X, return_std)
         return mean, self._variance(self._new_rows(X)) if return_std else None
@@ -355,7 +328,11 @@ class WholeKernelRegressor(WholeKernel):
         if self._on_centers:
             system = self._center_system()
             return Posterior(system, self._trend_of(system.rows)).variances(X, alpha)
-        draws = None if self._exactly(X.shape[0]) else self._prepared_draws()
+        system, n_new = self._system, X.shape[0]
+        exactly = system.factored and system.n_rows <= DOUBLE_ROWS
+        if not self._cut:  # exact variances are solved for, not drawn
+            exactly = exactly or n_new <= (system.n_rows if system.factored else EXACT_ROWS)
+        draws = None if exactly else self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
         prior, corrections = draws
@@ -375,14 +352,6 @@ class WholeKernelRegressor(WholeKernel):
             self._held_system = self._system_of(self.kernel_, points, self._alphas, noise)
         return self._held_system
 
-    def _exactly(self, n_new: int) -> bool:
-        """Return whether variances of so many rows are solved for, not drawn."""
-        system = self._system
-        if system.factored and system.n_rows <= DOUBLE_ROWS:
-            return True
-        most = system.n_rows if system.factored else EXACT_ROWS
-        return n_new <= most and not self._cut
-
     @property
     def _posterior(self) -> Posterior:
         return Posterior(self._system, self._trend_of(self.X_fit_))
@@ -392,14 +361,12 @@ class WholeKernelRegressor(WholeKernel):
         if not hasattr(self, "_draws"):
             rng = generator(self._as_fitted("random_state"))
             prior = feature_prior(self.kernel_, self.X_fit_, N_DRAWS, rng)
-            self._draws = None if prior is None else (prior, self._corrections(
-                prior(self.X_fit_), rng
-            ))  # fmt: skip
+            self._draws = None
+            if prior is not None:
+                values, posterior = prior(self.X_fit_), self._posterior
+                alphas = np.unique(self._alphas).tolist()
+                self._draws = prior, {a: posterior.correction(values, a, rng) for a in alphas}
         return self._draws
-
-    def _corrections(self, values: Doubles, rng: np.random.Generator) -> dict[float, Correction]:
-        alphas = np.unique(self._alphas).tolist()
-        return {alpha: self._posterior.correction(values, alpha, rng) for alpha in alphas}
 
     def _for_workers(self, return_std: bool = False) -> Self:
         """Return a copy that can predict: its variances don't depend on how rows are cut."""
@@ -436,7 +403,13 @@ class WholeKernelRegressor(WholeKernel):
         X = self._columns(X)
         mean, _ = self._predict(X, return_std=False)
         X, rng = self._new_rows(X), generator(random_state)
-        old, new = self._prior_draws(X, n_samples * self._alphas.size, rng)
+        n_draws = n_samples * self._alphas.size
+        few = self.X_fit_.shape[0] + X.shape[0] <= JOINT_ROWS
+        prior = None if few else feature_prior(self.kernel_, self.X_fit_, n_draws, rng)
+        if prior is None:
+            old, new = joint_draws(self.kernel_, self.X_fit_, X, n_draws, rng)
+        else:
+            old, new = prior(self.X_fit_), prior(X)
         posterior, found = self._posterior, np.empty((X.shape[0], self._alphas.size, n_samples))
         for target, alpha in enumerate(self._alphas.tolist()):
             draws = slice(target * n_samples, (target + 1) * n_samples)
@@ -445,16 +418,6 @@ class WholeKernelRegressor(WholeKernel):
         found *= np.sqrt(self._scale)[:, None]
         found += mean[:, :, None]
         return found.reshape(X.shape[0], *self._target_shape, n_samples)
-
-    def _prior_draws(
-        self, X: Rows, n_draws: int, rng: np.random.Generator
-    ) -> tuple[Doubles, Doubles]:
-        """Return draws from the prior at the fitted rows and at new ones."""
-        if self.X_fit_.shape[0] + X.shape[0] > JOINT_ROWS:
-            prior = feature_prior(self.kernel_, self.X_fit_, n_draws, rng)
-            if prior is not None:
-                return prior(self.X_fit_), prior(X)
-        return joint_draws(self.kernel_, self.X_fit_, X, n_draws, rng)
 
 
 class KernelRidge(WholeKernelRegressor):
@@ -636,9 +599,8 @@ class KernelRidge(WholeKernelRegressor):
         self.X_fit_, self._noise, self._scale = found.centers, None, None
         self._rows_per_center = found.total / len(found.centers)
         if (self._alphas > 0).all():
-            self._scale = (
-                found.least / self._alphas / max(found.n_rows - (self._fitted_trend is not None), 1)
-            )
+            free = max(found.n_rows - (self._fitted_trend is not None), 1)
+            self._scale = found.least / self._alphas / free
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
         self._keep(found, found.intercept)
         self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")

@@ -20,12 +20,12 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
     """Classification by kernel ridge regression with the whole kernel.
 
     A regression for each class predicts +1 for its rows and -1 for all others; two classes need one
-    regression. All regressions are solved together. The class with the largest prediction is
-    chosen.
+    regression. All share the products with the kernel matrix, so that ten classes cost little more
+    than two. The class with the largest prediction is chosen.
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
+    kernel, trend, centers, preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
     alpha : float or array-like of shape (n_classes,), default=1.0
         >= 0, added to the diagonal of K; one for all classes or one for each (with two classes a
@@ -35,8 +35,6 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         predicted far from the data.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
-    trend, centers, preconditioner, tol, max_iter, random_state
-        As for `KernelRidge`.
 
     Attributes
     ----------
@@ -52,11 +50,6 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
     --------
     KernelRidgeClassifierCV : Chooses alpha, and the kernel's parameters.
     RandomFeatureRidgeClassifier : An approximation by features: one pass, any number of rows.
-
-    Notes
-    -----
-    All classes share the products with the kernel matrix, so that ten classes cost little more than
-    two.
 
     Examples
     --------
@@ -97,7 +90,7 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
 
     Parameters
     ----------
-    kernel, alphas, kernel_grid
+    kernel, alphas, kernel_grid, trend, preconditioner, tol, max_iter, random_state
         As for `KernelRidgeCV`.
     cv : None, int, splitter or iterable, default=None
         As for `KernelRidgeCV`. With None or a number of folds the splits are stratified. A splitter
@@ -105,21 +98,17 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.
-    trend, preconditioner, tol, max_iter, random_state
-        As for `KernelRidge`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
     alpha_, best_params_, best_score_, cv_results_
         As for `KernelRidgeCV`. Scores are minus the mean squared error of the targets +-1, as for
         `RandomFeatureRidgeClassifierCV`; to choose by accuracy use `GridSearchCV` with
         `KernelRidgeClassifier`.
     kernel_, dual_coef_, X_fit_, intercept_, n_iter_, residual_, converged_, preconditioner_
         As for `KernelRidgeClassifier`, for the chosen candidate fitted to all rows.
-    condition_bound_
-        As for `KernelRidge`.
+    classes_, condition_bound_
+        As for `KernelRidgeClassifier`.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Kernel ridge regression that chooses its alpha and its kernel by held-out rows.
-
-All alphas of a kernel are columns of one block: each step of the solver is one product for all of
-them.
-"""
+"""Kernel ridge regression that chooses its alpha and its kernel by held-out rows."""
 
 import numbers
 from collections.abc import Sequence
@@ -40,7 +36,7 @@ class KernelRidgeCV(WholeKernelRegressor):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
+    kernel, fit_intercept, trend, preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
     alphas : array-like of shape (n_alphas,), default=logspace(-6, 2, 9)
         Candidates for alpha.
@@ -50,8 +46,6 @@ class KernelRidgeCV(WholeKernelRegressor):
     cv : None, int, splitter or iterable, default=None
         None: a fifth of the rows, at random, is held out once. An int k: k folds, row i in fold
         i mod k. A splitter of scikit-learn, or an iterable of (rows to fit to, rows held out).
-    fit_intercept, trend, preconditioner, tol, max_iter, random_state
-        As for `KernelRidge`.
 
     Attributes
     ----------
@@ -74,8 +68,8 @@ class KernelRidgeCV(WholeKernelRegressor):
 
     Notes
     -----
-    A kernel costs one block solve for each split, for any number of alphas; the smallest alpha
-    takes the most steps. At the end the chosen candidate is fitted to all rows.
+    A kernel costs one block solve for each split: each step is one product for all alphas, and the
+    smallest alpha takes the most steps. At the end the chosen candidate is fitted to all rows.
 
     Examples
     --------
@@ -132,7 +126,8 @@ class KernelRidgeCV(WholeKernelRegressor):
             for kernel in kernels
         ]
         errors = np.array(of_all).transpose(0, 2, 1)
-        counted = np.array([_total(rows, held_out) for _, held_out in splits])
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        counted = np.array([weight[held_out].sum() for _, held_out in splits])
         pooled = errors @ (counted / counted.sum())
         if np.isnan(pooled).all():
             raise ValueError(
@@ -220,8 +215,3 @@ class KernelRidgeCV(WholeKernelRegressor):
             errors[alphas.size - tried.size :] = np.where(solved, each, np.nan)
             break
         return errors
-
-
-def _total(rows: TrainingRows, held_out: Integers) -> float:
-    """Return the weight of held-out rows."""
-    return float(len(held_out) if rows.weight is None else rows.weight[held_out].sum())

@@ -1,11 +1,7 @@
-"""k-means on features: kernel k-means without storing kernel matrix or features.
-
-Each pass of Lloyd's algorithm over the rows only has to compute the sums of each cluster, see
-`ClusterAccumulator`. Several starts share the features of a pass.
-"""
+"""k-means on features: kernel k-means without storing kernel matrix or features."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.random import as_seed_sequence
@@ -141,7 +138,6 @@ default="k-means++"
     )
 
     tol: Any
-    features_: Any
     cluster_centers_: Doubles
     labels_: NDArray[np.int32]
     inertia_: float
@@ -165,8 +161,6 @@ default="k-means++"
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-
-    # -- fitting ------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -254,10 +248,7 @@ default="k-means++"
     def _lloyd(
         self, features: Any, rows: Any, centers: Doubles, progress: Progress | None = None
     ) -> tuple[Doubles, Doubles, Integers]:
-        """Move all centres to the means of their rows until they stay.
-
-        Returns the centres, their costs for the rows' present clusters, and the passes taken.
-        """
+        """Move all centres to the means of their rows; return them, their costs, and the passes."""
         centers = centers.copy()
         # The same for all passes: then centres whose rows stay the same don't move at all.
         about = centers.mean(axis=(0, 1))
@@ -285,7 +276,11 @@ default="k-means++"
             active = active[~done]
 
         for _ in range(self.max_iter):
-            stop = step() if progress is None else progress.step(step)
+            stop = False
+            if progress is None:
+                step()
+            else:
+                stop = progress.step(step)
             if stop or not active.size:
                 break
         return centers, costs, n_iter
@@ -305,8 +300,6 @@ default="k-means++"
             raise ValueError(
                 f'init={self.init!r} must be "k-means++", "random" or an array of centres'
             )
-
-    # -- what a fitted model can do -----------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
@@ -372,10 +365,10 @@ default="k-means++"
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X, sample_weight
+            As for `fit`.
         y : object, optional
             Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
         """
         self._check_fitted()
         sums = ClusterAccumulator(self.features_, self.cluster_centers_)
@@ -419,13 +412,9 @@ class _Arrays:
             raise
         return Z, weight, complete
 
-    def _batches(self) -> Iterator[slice]:
-        for start in range(0, self.X.shape[0], streams.ARRAY_ROWS):
-            yield slice(start, min(start + streams.ARRAY_ROWS, self.X.shape[0]))
-
     def add_to(self, sums: ClusterAccumulator) -> None:
         """Add all rows to sums."""
-        for rows in self._batches():
+        for rows in gen_batches(self.X.shape[0], streams.ARRAY_ROWS):
             self._add(sums, rows)
 
     def _add(self, sums: ClusterAccumulator, rows: slice, labels: Any = None) -> None:
@@ -439,7 +428,7 @@ class _Arrays:
     def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
         """Add all rows to sums around one set of centres, and return the nearest of each."""
         found = np.empty((self.X.shape[0], 1), np.int32)
-        for rows in self._batches():
+        for rows in gen_batches(self.X.shape[0], streams.ARRAY_ROWS):
             self._add(sums, rows, found[rows])
         return found[:, 0]
 

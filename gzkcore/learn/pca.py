@@ -28,15 +28,13 @@ class RandomFeaturePCA(ComponentLearner):
 
     Parameters
     ----------
-    features : transformer, default=None
+    features, random_state
         As for `RandomFeatureRidge`.
     n_components : int, float or None, default=None
         Number of axes. A number between 0 and 1 is the share of the variance that they must
         explain. None keeps all axes whose variance exceeds rounding errors.
     whiten : bool, default=False
         Scale the output to unit variance.
-    random_state : int, RandomState, Generator or None, default=None
-        As for `RandomFeatureRidge`.
 
     Attributes
     ----------
@@ -94,7 +92,7 @@ class RandomFeaturePCA(ComponentLearner):
             explained_variance_ratio_=doubles("n_components_", finite=False),
             mean_=doubles("p"),
             lost=number(),
-        ).if_there(),
+        ).if_there()
     )
 
     components_ = Solved()
@@ -169,8 +167,6 @@ class RandomFeaturePCA(ComponentLearner):
             "lost": float(lost),  # the size of rounding errors in eigenvalues
         }
 
-    # -- what a fitted model can do -----------------------------------------------------------
-
     @property
     def _n_features_out(self) -> int:
         """Width of the output, for names of columns."""
@@ -204,17 +200,13 @@ class RandomFeaturePCA(ComponentLearner):
         return scores(self.features_, self._columns(X), self.mean_, axes)
 
     def to_features(self, V: ArrayLike) -> Doubles:
-        """Return features that have these components, and 0 along all other axes.
+        """Return the features (n_samples, n_features_out) of components, 0 along all other axes.
 
         Features cannot be mapped back to rows of X, so there is no `inverse_transform`.
 
         Parameters
         ----------
         V : array-like of shape (n_samples, n_components_)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
         """
         self._check_fitted()
         components = np.asarray(V, dtype=np.float64)

@@ -2,7 +2,6 @@
 
 import functools
 import os
-from collections.abc import Callable
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -65,8 +64,6 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
     """Base of all regressors: a class says by `_fit` what `fit` does with the rows of a reader."""
 
     fit_intercept: bool  # a parameter, named here for type checkers
-
-    # -- fitting ------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(
@@ -150,8 +147,6 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         """Shape of the targets of one row: () or (n_targets,)."""
         raise NotImplementedError
 
-    # -- what a fitted model can do -----------------------------------------------------------
-
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets, tile by tile.
 
@@ -170,7 +165,12 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         """
         self._check_fitted()
         if is_source(X):
-            return self._predict_source(X, return_std)
+            model = self._for_workers(return_std)
+            if not (return_std and is_dask(X)):
+                work = functools.partial(model.predict, return_std=return_std)
+                return map_rows(work, X, self._target_shape, results=1 + return_std)
+            each = model.predict, functools.partial(_std_of_rows, model)
+            return tuple(map_rows(work, X, self._target_shape) for work in each)
         X = self._columns(X)
         mean, variance = self._predict(X, return_std)
         shape = (X.shape[0], *self._target_shape)
@@ -185,15 +185,6 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         """
         raise NotImplementedError
 
-    def _predict_source(self, X: Any, return_std: bool) -> Any:
-        model = self._for_workers(return_std)
-        if not (return_std and is_dask(X)):
-            work = functools.partial(model.predict, return_std=return_std)
-            return map_rows(work, X, self._target_shape, results=1 + return_std)
-        std = functools.partial(_std_of_rows, model)
-        each: tuple[Callable[[Any], Any], ...] = (model.predict, std)
-        return tuple(map_rows(work, X, self._target_shape) for work in each)
-
     def _for_workers(self, return_std: bool = False) -> Self:
         """Return a copy that can predict and no more: what goes to workers."""
         return super()._for_workers()
@@ -204,7 +195,6 @@ def _std_of_rows(model: Regressor, X: Any) -> Any:
 
 
 def _score_of_batch(batch: Batch, model: Any) -> R2Sums:
-    """Return what a batch adds to R^2."""
     if batch.y is None:
         raise ValueError("score needs the targets; the source must yield (X, y)")
     X, y, sample_weight, _ = batch

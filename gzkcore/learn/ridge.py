@@ -4,12 +4,11 @@ Coefficients (`normal_equations`), residuals, degrees of freedom and standard de
 from the moments of `gram`, without reading the data again.
 """
 
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
@@ -21,7 +20,7 @@ from gzkcore.passes.streams import Reader, Step
 from gzkcore.passes.tiles import for_each_tile, width_of
 from gzkcore.solve.wide import WIDE, CrossAccumulator, solve_wide
 
-from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
+from .base import FeatureLearner, Resumable, Solved, check_same_features, new_features
 from .regression import Regressor, check_alphas
 
 __all__ = ["RandomFeatureRidge"]
@@ -35,33 +34,21 @@ SOLVERS = ("auto", "cholesky", "cg")
 Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
 
 
-class FeatureRegressor(Regressor, FeatureLearner):
+class FeatureRegressor(Resumable, Regressor, FeatureLearner):
     """Base of the regressors on features: the sums over their rows, and the results from them."""
 
     _state = stored(
-        moments_=holds(GramAccumulator, CrossAccumulator),
-        y_offset_=doubles() | doubles("t"),
+        moments_=holds(GramAccumulator, CrossAccumulator), y_offset_=doubles() | doubles("t")
     )
-
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
 
     coef_ = Solved()
     intercept_ = Solved()
 
-    features_: Any
-    moments_: Any
     y_offset_: Doubles
     _spread: Solution
 
-    # -- fitting ------------------------------------------------------------------------------
-
     def _fit(self, reader: Reader, step: Step) -> None:
         self._solution = self._solve(self._start(reader, step))
-
-    def _solve(self, found: Any = None) -> Solution:
-        """Work out the fitted attributes from the sums, and what `_start` found beside them."""
-        raise NotImplementedError
 
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far, and return self. The first one fits features.
@@ -73,8 +60,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
         X, y, sample_weight
             As for `fit`.
         """
-        check_one_batch(X)
-        if self.__sklearn_is_fitted__():
+        if self._continues(X):
             self._continue(X, y, sample_weight)
             return self
         with self._forgotten_if_failed():
@@ -148,8 +134,6 @@ class FeatureRegressor(Regressor, FeatureLearner):
     def _new_features(self, **parameters: Any) -> Any:
         return new_features(self.features, self.random_state, **parameters)
 
-    # -- state --------------------------------------------------------------------------------
-
     @property
     def _target_shape(self) -> tuple[int, ...]:
         return self.y_offset_.shape
@@ -169,8 +153,6 @@ class FeatureRegressor(Regressor, FeatureLearner):
             "coef_": coef.reshape(*shape, coef.shape[1]),
             "intercept_": (self.y_offset_ + intercept.reshape(shape))[()],
         }
-
-    # -- what a fitted model can do -----------------------------------------------------------
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         solution = self._solved()
@@ -224,13 +206,11 @@ class FeatureRegressor(Regressor, FeatureLearner):
         return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
 
     def _spreads(self) -> Solution:
-        if not hasattr(self, "_spread"):
-            self._check_fitted()
-            self._need_gram("a standard deviation, or the degrees of freedom,")
-            self._spread = self._solve_spread()
-        return self._spread
-
-    def _solve_spread(self) -> Solution:
+        """Return what standard deviations and degrees of freedom need, worked out once."""
+        if hasattr(self, "_spread"):
+            return self._spread
+        self._check_fitted()
+        self._need_gram("a standard deviation, or the degrees of freedom,")
         sums, alphas = self._system(self._solved())
         sums, mean = centred(sums, self.fit_intercept)
         p = sums.shape[1] - 2
@@ -248,7 +228,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
                 f"{n:.0f} rows leave nothing to estimate the noise from after "
                 f"{freedom.max():.4g} degrees of freedom; use more rows or a larger alpha"
             )
-        return {
+        self._spread = {
             "alphas": alphas,
             "mean": mean[:p],
             "roots": roots,
@@ -256,6 +236,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
             "noise": np.maximum(residual, 0.0) / (n - freedom),
             "of_intercept": 1.0 / sums[p, p] if self.fit_intercept else 0.0,
         }
+        return self._spread
 
 
 class RandomFeatureRidge(FeatureRegressor):
@@ -352,7 +333,7 @@ class RandomFeatureRidge(FeatureRegressor):
             intercept_=number() | doubles("t"),
             n_iter=(ints() | ints("t")).if_there(),
             residual=(doubles(finite=False) | doubles("t", finite=False)).if_there(),
-        ).if_there(),
+        ).if_there()
     )
 
     def __init__(
@@ -384,7 +365,9 @@ class RandomFeatureRidge(FeatureRegressor):
         if not reader.resume(self):
             self.features_ = reader.fit(self._new_features(), reader.targets)
             self.y_offset_ = self._offset(reader.typical())
-            self.moments_ = self._new_moments(reader)
+            wide = width_of(self.features_, reader.rows) > WIDE and not reader.one_pass
+            by_steps = self.solver == "cg" or (self.solver == "auto" and wide)
+            self.moments_ = (CrossAccumulator if by_steps else GramAccumulator)(self.features_)
         reader.accumulate(self, self.moments_, step)
         if self._has_gram:
             return None
@@ -392,12 +375,6 @@ class RandomFeatureRidge(FeatureRegressor):
             Passes(reader, self, step), self.moments_, self._alphas(), self.fit_intercept,
             tol=self.tol, max_iter=self.max_iter, checkpoint=reader.hold(self),
         )  # fmt: skip
-
-    def _new_moments(self, reader: Reader) -> GramAccumulator | CrossAccumulator:
-        """Choose the solver by what it is to sum."""
-        wide = width_of(self.features_, reader.rows) > WIDE and not reader.one_pass
-        by_steps = self.solver == "cg" or (self.solver == "auto" and wide)
-        return CrossAccumulator(self.features_) if by_steps else GramAccumulator(self.features_)
 
     def _alphas(self) -> Doubles:
         alphas = check_alphas(self.alpha, "alpha", self.y_offset_.shape)
@@ -411,10 +388,8 @@ class RandomFeatureRidge(FeatureRegressor):
         if found is None:
             return solution | self._coefficients(*self._system(solution))
         coef, intercept, how = found
-        steps = {
-            "n_iter": how.n_iter.reshape(self.y_offset_.shape),
-            "residual": how.residual.reshape(self.y_offset_.shape),
-        }
+        steps = {"n_iter": how.n_iter, "residual": how.residual}
+        steps = {name: each.reshape(self._target_shape) for name, each in steps.items()}
         return solution | self._shaped(coef, intercept) | steps
 
     @property

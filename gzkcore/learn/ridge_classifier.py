@@ -63,17 +63,13 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
 
     Parameters
     ----------
-    features : transformer, default=None
+    features, fit_intercept, random_state
         As for `RandomFeatureRidge`.
     alpha : float or array-like of shape (n_classes,), default=1.0
         >= 0, added to the diagonal of Z^T W Z; one for all classes or one for each (with two
         classes a single one).
-    fit_intercept : bool, default=True
-        The intercept is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
-    random_state : int, RandomState, Generator or None, default=None
-        Passed on to features whose own `random_state` is None.
     solver, tol, max_iter
         As for `RandomFeatureRidge`; all classes share the features of a step.
 
@@ -132,15 +128,10 @@ class RandomFeatureRidgeClassifierCV(FeatureClassifier, RandomFeatureRidgeCV):
 
     Parameters
     ----------
-    features : transformer, default=None
-        As for `RandomFeatureRidge`.
-    alphas, kernel_grid, cv
+    features, alphas, kernel_grid, cv, fit_intercept, random_state
         As for `RandomFeatureRidgeCV`.
-    fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         As for `RandomFeatureRidgeClassifier`.
-    random_state : int, RandomState, Generator or None, default=None
-        As for `RandomFeatureRidge`.
 
     Attributes
     ----------

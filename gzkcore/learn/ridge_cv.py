@@ -1,13 +1,9 @@
-"""Ridge regression on features that chooses alpha and the kernel's parameters from moments.
-
-Generalised cross-validation, and k-fold cross-validation with moments for each fold, need only one
-pass over the data; leave-one-out takes a second pass.
-"""
+"""Ridge regression on features that chooses alpha and the kernel's parameters from moments."""
 
 import functools
 import itertools
 import numbers
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
@@ -35,7 +31,6 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.passes.gram import GramAccumulator
 from gzkcore.passes.normal_equations import (
     centred,
-    dots,
     inverses_of,
     penalties_of,
     scaled,
@@ -65,7 +60,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
 
     Parameters
     ----------
-    features : transformer, default=None
+    features, fit_intercept, random_state
         As for `RandomFeatureRidge`.
     alphas : array-like of shape (n_alphas,), default=logspace(-8, 2, 21)
         Candidates for the ridge.
@@ -73,11 +68,8 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
         combinations. A name that is not a parameter of the kernel is a parameter of `features`.
     cv : None, int or "loo", default=None
-        None: generalised cross-validation. An int k: k folds, row i in fold i mod k. "loo": exact
-        leave-one-out errors, which take a second pass.
-    fit_intercept : bool, default=True
-    random_state : int, RandomState, Generator or None, default=None
-        As for `RandomFeatureRidge`.
+        None: generalised cross-validation. An int k: k folds, row i in fold i mod k. Both need one
+        pass over the rows. "loo": exact leave-one-out errors, which take a second pass.
 
     Attributes
     ----------
@@ -198,21 +190,22 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             self.y_offset_ = self._offset(reader.typical())
             moments = GramAccumulator(basis, n_folds)
             if reader.checkpoint is not None:
-                self._check_one_basis(candidates)
+                self._check_one_basis(
+                    candidates,
+                    "checkpoint= saves the sums of one pass, but these features need a pass for "
+                    "each entry of kernel_grid; choose the kernel on part of the rows, then fit "
+                    "with it",
+                )
                 self.candidates_, self.moments_ = candidates, moments  # what a checkpoint keeps
             yield moments, candidates
 
-    def _check_one_basis(self, candidates: list[GridEntry]) -> None:
+    def _check_one_basis(self, candidates: list[GridEntry], trouble: str) -> None:
         if len(candidates) < len(grid_of(self.kernel_grid or {})):
-            raise ValueError(
-                "checkpoint= saves the sums of one pass, but these features need a pass for each "
-                "entry of kernel_grid; choose the kernel on part of the rows, then fit with it"
-            )
+            raise ValueError(trouble)
 
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_cv(one_pass=True)
-        if len(self.candidates_) < len(grid_of(self.kernel_grid or {})):
-            raise ValueError(ONE_BASIS)
+        self._check_one_basis(self.candidates_, ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
     def _check_cv(self, one_pass: bool) -> int:
@@ -238,9 +231,9 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             features = reader.fit(self._new_features(), reader.targets)
             yield features, [{"params": {}, "kernel": None}]
             return
-        grid = grid_of(self.kernel_grid)
-        full = self._full_names()
-        maps = self._maps(grid, full)
+        grid, own = grid_of(self.kernel_grid), self._new_features().get_params()
+        full = {k: k if k in own or "__" in k else f"kernel__{k}" for k in self.kernel_grid}
+        maps = self._maps(grid, full, own)
         first = reader.fit(maps[0], reader.targets)
         if hasattr(first, "shared_basis") and all(n.startswith("kernel") for n in full.values()):
             kernels = [reader.resolve(as_kernel(features.kernel)) for features in maps]
@@ -255,20 +248,11 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         for params, features in zip(grid[1:], maps[1:], strict=True):
             yield reader.fit(features, reader.targets), [{"params": params, "kernel": None}]
 
-    def _full_names(self) -> dict[str, str]:
-        """Return the names in the grid as parameters of the features."""
-        own = self._new_features().get_params()
-        return {
-            name: name if name in own or "__" in name else f"kernel__{name}"
-            for name in self.kernel_grid or {}
-        }
-
-    def _maps(self, grid: list[dict[str, Any]], full: dict[str, str]) -> list[Any]:
-        """Return unfitted features for each entry of the grid."""
+    def _maps(self, grid: list[dict[str, Any]], full: dict[str, str], own: Any) -> list[Any]:
+        """Return unfitted features for each entry of a grid, whose names have these full names."""
         try:
             return [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
         except (AttributeError, ValueError) as error:
-            own = self._new_features().get_params()
             known = [name for name in own if name.startswith("kernel")]
             raise ValueError(
                 f"kernel_grid has the names {sorted(full)}, which must be parameters of the kernel "
@@ -283,11 +267,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         return _candidate_errors(moments, scales, alphas, self.fit_intercept, self.cv is None)
 
     def _leave_one_out(
-        self,
-        moments: GramAccumulator,
-        candidates: list[GridEntry],
-        alphas: Doubles,
-        batches: Iterable[tuple[Any, Doubles, Doubles | None]],
+        self, moments: GramAccumulator, candidates: list[GridEntry], alphas: Doubles, batches: Any
     ) -> Doubles:
         """Mean squared leave-one-out errors, (n_candidates, n_alphas, 1), by a second pass.
 
@@ -365,11 +345,7 @@ def _scale(moments: GramAccumulator, candidate: GridEntry) -> Doubles | None:
 
 
 def _candidate_errors(
-    moments: GramAccumulator,
-    scales: list[Doubles | None],
-    alphas: Doubles,
-    fit_intercept: bool,
-    generalised: bool,
+    moments: GramAccumulator, scales: Any, alphas: Doubles, fit_intercept: bool, generalised: bool
 ) -> Doubles:
     """Mean squared errors (n_scales, n_alphas, n_folds) by k folds or generalised cross-validation.
 
@@ -417,7 +393,7 @@ def _squares(sums: Doubles, coef: Doubles) -> Any:
     n_targets, m = coef.shape[1:]
     p = sums.shape[1] - 2
     flat = coef.reshape(-1, m)
-    form = dots(flat @ sums[:m, :m], flat).reshape(-1, n_targets)
+    form = np.einsum("ij,ij->i", flat @ sums[:m, :m], flat).reshape(-1, n_targets)
     return (
         sums[p + 1 :, p + 1] - 2.0 * np.einsum("ntm,tm->nt", coef, sums[p + 1 :, :m]) + form
     ).mean(axis=1)
@@ -462,7 +438,4 @@ def _as_array(values: list[Any]) -> NDArray[Any]:
     """Return numbers or texts as an array of such, and what is neither, or both, as objects."""
     if any(all(isinstance(value, kind) for value in values) for kind in (numbers.Real, str)):
         return np.array(values)
-    found = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        found[place] = value
-    return found
+    return np.fromiter(values, dtype=object, count=len(values))

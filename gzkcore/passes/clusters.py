@@ -1,7 +1,7 @@
 """Sums of the rows around given centres: a pass of k-means, tile by tile."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +113,10 @@ class ClusterAccumulator:
                 "(n_clusters, n_features), or (n_starts, n_clusters, n_features)"
             )
         shape = self._stacked().shape
-        self.about = _in_single(self._stacked().mean(axis=(0, 1)) if about is None else about)
+        point = self._stacked().mean(axis=(0, 1)) if about is None else about
+        with np.errstate(over="ignore"):
+            single = point.astype(np.float32)
+        self.about = np.where(np.isfinite(single), single, point)  # exact in float32, if it fits
         self.counts = np.zeros(shape[:2])
         self.sums: Any = np.zeros(shape)
         self.inertia: Any = np.zeros(shape[0])
@@ -129,23 +132,20 @@ class ClusterAccumulator:
         sample_weight: ArrayLike | None = None,
         *,
         labels: NDArray[np.int32] | None = None,
-    ) -> "ClusterAccumulator":
+    ) -> Self:
         """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features_in)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; 1 for each row by default.
+        X, sample_weight
+            As for `GramAccumulator.update`.
         labels : ndarray of int32 of shape (n_samples, n_starts), optional
             Where to write the number of each row's nearest centre.
         """
         X = as_rows(X)
         return self.add(X, check_weights(sample_weight, X), labels=labels)
 
-    def add(
-        self, X: Any, weight: Doubles | None, *, labels: NDArray[np.int32] | None = None
-    ) -> "ClusterAccumulator":
+    def add(self, X: Any, weight: Doubles | None, *, labels: Any = None) -> Self:
         """Add rows and weights that were checked."""
         width = width_of(self.features, X)
         if width != self.sums.shape[2]:
@@ -207,13 +207,6 @@ class ClusterAccumulator:
     def _add(self, sums: list[Any], n_rows: int) -> None:
         new = {name: getattr(self, name) + more for name, more in zip(_SUMS, sums, strict=True)}
         vars(self).update(new | {"n_rows": self.n_rows + n_rows})
-
-
-def _in_single(values: Doubles) -> Doubles:
-    """Round values so that they are the same in float32, where they fit."""
-    with np.errstate(over="ignore"):
-        rounded = values.astype(np.float32)
-    return np.where(np.isfinite(rounded), rounded, values)
 
 
 class _PartialSums:
@@ -325,10 +318,7 @@ def given_centers(init: Any, shape: tuple[int, int]) -> Doubles:
 def farthest(
     features: Any, X: Any, weight: Doubles | None, centers: Doubles, count: int
 ) -> list[tuple[float, int, Floats]]:
-    """Return minus squared distance, number and features of the rows farthest from their centres.
-
-    At most `count`, the farthest first.
-    """
+    """Return minus squared distance, number and features of `count` rows farthest from centres."""
     middle = centers.mean(axis=0)
     about = centers - middle
     found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads

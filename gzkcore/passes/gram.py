@@ -1,9 +1,4 @@
-"""Moments of features, Z^T Z, Z^T y and others, summed tile by tile without storing Z.
-
-Every regression uses `GramAccumulator`. Moments about the mean are in `moments`, sums of clusters
-in `clusters`. Whatever else needs the rows of Z, such as predictions, reads them through
-`tiles.for_each_tile`.
-"""
+"""Moments of features, Z^T Z, Z^T y and others, summed tile by tile without storing Z."""
 
 import copy
 import math
@@ -181,7 +176,8 @@ class GramAccumulator:
                 f"y is so large that sums of its squares, or of its products with {dtype} "
                 "features, overflow; scale it"
             )
-        _tell(doubts)
+        for doubt in filter(None, doubts):
+            warn(doubt, UserWarning)
         self._add(added, X.shape[0], dtype)
         return self
 
@@ -190,13 +186,11 @@ class GramAccumulator:
         if self.n_rows == 0:
             rows = slice(0, tile_rows(self.features, X, 1))
             Z = Tiles(self.features, X, rows.stop)(rows)
-            _tell([_doubt(self.features, Z, None if weight is None else weight[rows])])
+            if doubt := _doubt(self.features, Z, None if weight is None else weight[rows]):
+                warn(doubt, UserWarning)
 
     def merge(self, other: "GramAccumulator") -> "GramAccumulator":
-        """Add the rows of another accumulator, as if they followed these, and return self.
-
-        It must have the same features.
-        """
+        """Add the rows of another accumulator of the same features after these; return self."""
         check_same_class(self, other)
         if other.n_folds != self.n_folds:
             raise ValueError(
@@ -317,12 +311,6 @@ def _doubt(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
     )
 
 
-def _tell(doubts: Sequence[str | None]) -> None:
-    for doubt in doubts:
-        if doubt is not None:
-            warn(doubt, UserWarning)
-
-
 def _of_a_kernel(features: Any) -> bool:
     """Tell whether features stand for a kernel: ours, or those of scikit-learn."""
     while isinstance(features, FrozenEstimator | Pipeline):
@@ -365,9 +353,16 @@ class PartialSums:
         if weight is not None:
             root = np.sqrt(weight)[:, None]
             R *= root
+            with np.errstate(over="ignore", under="ignore"):
+                factor = root.astype(Z.dtype, copy=False)
+            if not (np.isfinite(factor).all() and ((factor > 0) == (root > 0)).all()):
+                raise ValueError(
+                    f"sample_weight has weights so large or so small that {Z.dtype} features can't "
+                    "be multiplied by their roots; divide it by its mean"
+                )
             if self.weighted is None:
                 self.weighted = np.empty_like(Z)  # the first tile is as high as any
-            Z = np.multiply(Z, _in_range(root, Z.dtype), out=self.weighted[: len(Z)])
+            Z = np.multiply(Z, factor, out=self.weighted[: len(Z)])
         with np.errstate(over="ignore"):  # the sums are looked at when all are there
             targets = R.astype(Z.dtype, copy=False)
         _gram.add_moments(Z, targets, first_fold, self.sums)
@@ -376,18 +371,6 @@ class PartialSums:
             sums[p:, p] += part.T @ part[:, 0]
             sums[p, p + 1] += np.count_nonzero(part[:, 0])
             sums[p + 1 :, p + 1] += np.einsum("it,it->t", part[:, 1:], part[:, 1:])
-
-
-def _in_range(root: Doubles, dtype: Any) -> Floats:
-    """Return roots of weights in a type, or raise if they vanish or overflow there."""
-    with np.errstate(over="ignore", under="ignore"):
-        found: Floats = root.astype(dtype, copy=False)
-    if not (np.isfinite(found).all() and ((found > 0) == (root > 0)).all()):
-        raise ValueError(
-            f"sample_weight has weights so large or so small that {dtype} features can't be "
-            "multiplied by their roots; divide it by its mean"
-        )
-    return found
 
 
 def total_of(parts: Sequence[PartialSums], features: Any) -> tuple[Doubles, np.dtype[Any]]:

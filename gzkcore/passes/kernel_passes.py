@@ -20,15 +20,7 @@ from gzkcore._util.typing import Doubles, Floats
 from gzkcore._util.validation import check_targets, check_weights, float_dtype, raise_not_finite
 
 from .streams import Reader, Step, as_step
-from .tiles import (
-    ALL_SUMS_BYTES,
-    FEATURES_BYTES,
-    TILE_ROWS,
-    Tiles,
-    as_rows,
-    on_threads,
-    width_of,
-)
+from .tiles import ALL_SUMS_BYTES, FEATURES_BYTES, TILE_ROWS, Tiles, as_rows, on_threads, width_of
 
 __all__ = ["Passes"]
 
@@ -65,22 +57,20 @@ class Passes:
         reader.begin(learner)
         return cls(reader, learner)
 
-    def total(self, work: Callable[..., Sums], *args: Any) -> Sums:
+    def total(self, work: Callable[..., Sums], *args: Any) -> Any:
         """Return the sums of `work(rows, *args)` over all batches, in a fixed order."""
         return self.run(lambda: self.reader.reduce(self.learner, work, add_up, *args))
 
-    def run(self, read: Callable[[], Sums]) -> Sums:
+    def run(self, read: Callable[[], Sums]) -> Any:
         """Return what a pass finds, as a step of the fit."""
-        sums: Sums = as_step(self.step, read)
-        return sums
+        return as_step(self.step, read)
 
-    def in_memory(self, most_bytes: int) -> PassedRows | None:
+    def in_memory(self, most_bytes: int) -> Any:
         """Return the rows of an array, targets and weights, if a copy takes no more bytes."""
         X = self.reader.array
         if X is None or sparse.issparse(X) or X.nbytes > most_bytes:
             return None
-        rows: PassedRows = self.learner._summands(X, self.reader.targets, self.reader.weight)
-        return rows
+        return self.learner._summands(X, self.reader.targets, self.reader.weight)
 
 
 class _Plain:
@@ -121,17 +111,17 @@ def _added(totals: Sums, part: Sums) -> Sums:
 
 
 def sum_tiles(
-    features: Any,
-    X: Any,
-    work: Callable[[slice, Floats, Sums], None],
-    shapes: Sequence[tuple[int, ...]],
+    features: Any, X: Any, work: Callable[[slice, Floats, Sums], None], shapes: Sequence[Any]
 ) -> Sums:
     """Return what work(rows, Z, sums) adds to sums, from 0, for the features Z of all tiles of X.
 
     Z is as `for_each_tile` has it. Kernels and BLAS within have one thread each, which gives the
     same bits for any number of threads.
     """
-    n_rows = _tile_rows(features, X)
+    # Rows of a tile, which the number of threads must not decide.
+    n_rows = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
+    n_rows = min(n_rows, FEATURES_BYTES // (8 * int(width_of(features, X))))
+    n_rows = max(min(n_rows, -(-X.shape[0] // RUNS)), LEAST_ROWS)
     starts = range(0, X.shape[0], n_rows)
     sums_bytes = 8 * sum(int(np.prod(shape)) for shape in shapes)
     n_runs = max(1, min(len(starts), RUNS, ALL_SUMS_BYTES // max(sums_bytes, 1)))
@@ -171,10 +161,3 @@ class _InOrder:
                 part = self._early.pop(self._count)
                 self.sums = _added(self.sums, part) if self._count else part
                 self._count += 1
-
-
-def _tile_rows(features: Any, X: Any) -> int:
-    """Count the rows of a tile, which the number of threads must not decide."""
-    most: int = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
-    fitting = min(most, FEATURES_BYTES // (8 * int(width_of(features, X))))
-    return int(max(min(fitting, -(-X.shape[0] // RUNS)), LEAST_ROWS))

@@ -144,15 +144,24 @@ class MomentsAccumulator:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features_in)
+        X, sample_weight
+            As for `GramAccumulator.update`.
         y : array-like or sparse matrix of shape (n_samples, n_features_in_y), optional
             The second view, if there is `features_y`.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; 1 for each row by default.
         """
         X = as_rows(X)
         weight = check_weights(sample_weight, X)
-        return self.add(X, self._second_view(X, y), weight)
+        if (y is None) != (self.features_y is None):
+            raise ValueError(
+                "y is given as a second view of the rows, but there is no features_y for it; use "
+                "MomentsAccumulator(features, features_y)"
+                if self.features_y is None
+                else "y is None, but features_y maps a second view of the rows; pass that view as y"
+            )
+        if y is not None:
+            y = as_rows(y)
+            check_lengths(X, y)
+        return self.add(X, y, weight)
 
     def add(self, X: Any, y: Any, weight: Doubles | None) -> "MomentsAccumulator":
         """Add rows, of both views if there are two, and weights that were checked."""
@@ -186,20 +195,6 @@ class MomentsAccumulator:
         part.mean, part.scatter = shift.astype(dtype) + mean[:p], np.tril(sums[0, :p, :p])
         self._join(part)
         return self
-
-    def _second_view(self, X: Any, y: Any) -> Any:
-        if (y is None) != (self.features_y is None):
-            raise ValueError(
-                "y is given as a second view of the rows, but there is no features_y for it; use "
-                "MomentsAccumulator(features, features_y)"
-                if self.features_y is None
-                else "y is None, but features_y maps a second view of the rows; pass that view as y"
-            )
-        if y is None:
-            return None
-        y = as_rows(y)
-        check_lengths(X, y)
-        return y
 
     def merge(self, other: "MomentsAccumulator") -> "MomentsAccumulator":
         """Add the rows of another accumulator with the same features, and return self."""

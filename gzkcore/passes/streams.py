@@ -12,6 +12,7 @@ batch. `self._summands` turns checked rows into the input of the accumulator.
 
 import contextlib
 import copy
+import functools
 import hashlib
 import inspect
 import itertools
@@ -92,9 +93,9 @@ class Reader:
             self.array = self.rows
             self.source = Source(Slices(self.rows, self.targets, self.weight, ARRAY_ROWS))
 
-    def _first(self) -> tuple[Any, Any, Any]:
+    def _first(self) -> Any:
         """Return the first batch with rows, which will come again."""
-        begun, empty = iter(self.source), []
+        begun, empty = iter(self.source), list[Any]()
         for batch in begun:
             if has_rows(batch[0]):
                 self._begun = itertools.chain(empty, [batch], begun)
@@ -105,7 +106,7 @@ class Reader:
     def _batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Return all batches: the first time, what `_first` has begun to read."""
         begun, self._begun = self._begun, None
-        return iter(self.source) if begun is None else begun
+        return begun or iter(self.source)
 
     def summands(self, learner: Any) -> Iterator[Any]:
         """Yield what a learner sums, batch by batch."""
@@ -133,11 +134,7 @@ class Reader:
         return valid_rows(stack(list(rows))), np.concatenate(targets), weight
 
     def reduce(
-        self,
-        learner: Any,
-        work: Callable[..., Any],
-        merge: Callable[[Sequence[Any]], Any],
-        *args: Any,
+        self, learner: Any, work: Callable[..., Any], merge: Callable[..., Any], *args: Any
     ) -> Any:
         """Return the merged results of work(summands, *args) for all batches: one more pass.
 
@@ -151,10 +148,7 @@ class Reader:
         return self.source.reduce(_of_summands, merge, work, afar, check, *args)
 
     def fit(self, features: Any, y: Any = None) -> Any:
-        """Fit features to all rows, or to the first batch where rows come only once.
-
-        `y`, of the rows known so far, is for features that use it.
-        """
+        """Fit features to all rows, or to the first batch where rows come only once."""
         with self._named(0):
             if asks_no_rows(features):
                 return features.fit(self.rows, None)
@@ -200,8 +194,6 @@ class Reader:
             return np.asarray(self.targets)
         return np.asarray(self.survey.y_sum / self.survey.n_rows)[None]
 
-    # -- the pass -------------------------------------------------------------------------------
-
     def accumulate(self, learner: Any, accumulator: Any, step: Step | None = None) -> Any:
         """Add all rows to an accumulator and return it; each batch is a `step`.
 
@@ -240,13 +232,16 @@ class Reader:
             if not has_rows(batch[0]):
                 continue
             with self._named(number):
-                as_step(step, lambda batch=batch: accumulator.add(*self._checked(learner, batch)))
+                as_step(step, functools.partial(self._take, learner, accumulator, batch))
             if self.checkpoint and time.monotonic() - written >= self.checkpoint.seconds:
                 self._write(learner, number + 1, seen)
                 written = time.monotonic()
         if number + 1 < done:
             raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
         self._read = number + 1, seen
+
+    def _take(self, learner: Any, accumulator: Any, batch: Any) -> None:
+        accumulator.add(*self._checked(learner, batch))
 
     @contextlib.contextmanager
     def _named(self, number: int) -> Iterator[None]:
@@ -280,8 +275,8 @@ class Reader:
         if chunks < done:
             raise self._refusal(f"the data have {counted(chunks, 'chunk')}, it has seen {done}")
         if done:
-            (digests,) = self.source.reduce_each([range(done)], _hash, _chain)
-            seen.update(b"".join(digests))
+            (digests,) = self.source.reduce_each([range(done)], _hash, b"".join)
+            seen.update(digests)
             self._compare(seen)
         else:
             self._write(learner, 0, seen)
@@ -293,15 +288,13 @@ class Reader:
             for found in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
                 if found is not None:
                     accumulator.merge(found[0])
-                    seen.update(b"".join(found[1]))
+                    seen.update(found[1])
             done = groups[-1].stop
             if done < chunks:
                 self._write(learner, done, seen)
             fitting = at_once * self.checkpoint.seconds / (time.monotonic() - begun + 1e-9)
             at_once = max(1, min(2 * at_once, int(fitting)))
         self._read = done, seen
-
-    # -- checkpoints ----------------------------------------------------------------------------
 
     def resume(self, learner: Any) -> bool:
         """Give a learner what its checkpoint holds, if there is one that fits."""
@@ -327,16 +320,13 @@ class Reader:
         return True
 
     def hold(self, learner: Any) -> Checkpoint | None:
-        """Write down what all rows have come to; return where a solver may keep its steps.
-
-        That is a second file, with ``.steps`` after the name of the first.
-        """
+        """Write down what all rows have come to; return where a solver may keep its steps."""
         if self.checkpoint is None:
             return None
         self._write(learner, *self._read)
         return Checkpoint(f"{os.fspath(self.checkpoint.path)}.steps", self.checkpoint.seconds)
 
-    def hand_over(self) -> Checkpoint | None:
+    def hand_over(self) -> Any:
         """Return the checkpoint for a solver that keeps and removes it by itself."""
         checkpoint, self.checkpoint = self.checkpoint, None
         return checkpoint
@@ -412,11 +402,7 @@ def valid_rows(X: Any, name: str = "X") -> Any:
 
 
 def map_rows(
-    work: Callable[[Any], Any],
-    X: Any,
-    shape: tuple[int, ...] = (),
-    dtype: Any = np.float64,
-    results: int = 1,
+    work: Any, X: Any, shape: tuple[int, ...] = (), dtype: Any = np.float64, results: int = 1
 ) -> Any:
     """Apply `work` to the rows of each batch of a source: an iterator, or a lazy Dask array.
 
@@ -537,22 +523,18 @@ def _merge(parts: Sequence[Any]) -> Any:
     return total
 
 
-def _hash(batch: Batch) -> list[bytes]:
+def _hash(batch: Batch) -> bytes:
     seen = hashlib.sha256()
     _digest(seen, batch[:3])
-    return [seen.digest()]
+    return seen.digest()
 
 
-def _chain(parts: Sequence[list[bytes]]) -> list[bytes]:
-    return [digest for part in parts for digest in part]
-
-
-def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, list[bytes]]:
+def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, bytes]:
     return _add(batch, learner, accumulator), _hash(batch)
 
 
-def _merge_hashed(parts: Sequence[tuple[Any, list[bytes]]]) -> tuple[Any, list[bytes]]:
-    return _merge([part[0] for part in parts]), _chain([part[1] for part in parts])
+def _merge_hashed(parts: Sequence[tuple[Any, bytes]]) -> tuple[Any, bytes]:
+    return _merge([part[0] for part in parts]), b"".join(part[1] for part in parts)
 
 
 def _settings(learner: Any) -> dict[str, str]:

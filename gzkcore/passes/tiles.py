@@ -113,7 +113,11 @@ class Tiles:
             self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
         if sparse.issparse(X):
             X.check_format(full_check=True)  # no index beyond its columns
-        self.map = _map_in(features)
+        while isinstance(features, FrozenEstimator):
+            features = features.estimator
+        # A map of this package, unless its class has a transform of its own, which does more.
+        ours = getattr(type(features), "transform", None) is RowMap.transform
+        self.map: RowMap | None = features if ours else None
         if self.map is not None:  # as wide as in fit
             lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
             validate_data(self.map, X[:1], reset=False, **lenient)
@@ -133,15 +137,6 @@ class Tiles:
         Z = self.features.transform(tile)
         Z = Z.toarray() if sparse.issparse(Z) else np.asarray(Z)
         return np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
-
-
-def _map_in(features: Any) -> RowMap | None:
-    """Return the feature map of this package that `features` is, frozen or not."""
-    while isinstance(features, FrozenEstimator):
-        features = features.estimator
-    # A class may have a transform of its own, which does more than write.
-    ours = getattr(type(features), "transform", None) is RowMap.transform
-    return features if ours else None
 
 
 def thread_count(X: Any, bytes_each: int = 1) -> int:

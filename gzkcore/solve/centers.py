@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
@@ -258,11 +259,10 @@ def root_of(matrix: Doubles) -> tuple[Doubles, float]:
     )
 
 
-def _half(root: Doubles, values: Doubles) -> Doubles:
+def _half(root: Doubles, values: Doubles) -> Any:
     """Return T^-T of a matrix with a row for each centre."""
     with limit_blas(1):
-        found: Doubles = solve_triangular(root, values, trans="T", check_finite=False)
-    return found
+        return solve_triangular(root, values, trans="T", check_finite=False)
 
 
 def sample_gram(
@@ -274,8 +274,7 @@ def sample_gram(
     """
     gram, size = np.zeros(root.shape, order="F"), chosen.sample.shape[0]
     weight = np.ones(size) if chosen.weight is None else chosen.weight
-    for start in range(0, size, PART_ROWS):
-        part = slice(start, start + PART_ROWS)
+    for part in gen_batches(size, PART_ROWS):
         cross = kernel(chosen.centers, dense(chosen.sample[part])) - mean[:, None]
         Z = _half(root, cross * np.sqrt(weight[part]))
         with limit_blas(1):
@@ -314,9 +313,8 @@ class FactoredGram:
             of_alpha = self.shifts[columns] == alpha
             if of_alpha.any():
                 with limit_blas(1):
-                    found[:, of_alpha] = cho_solve(
-                        (factor, True), R[:, of_alpha], check_finite=False
-                    )
+                    solved = cho_solve((factor, True), R[:, of_alpha], check_finite=False)
+                found[:, of_alpha] = solved
         return found
 
 
@@ -346,13 +344,13 @@ class CentersOperator:
         right = _half(self.root, found[:, 1:] - np.outer(self.mean, sums[1:]))
         return right, mean_y, squares[1:] - self.total * np.square(mean_y)
 
-    def __call__(self, b: Doubles) -> Doubles:
+    def __call__(self, b: Doubles) -> Any:
         with limit_blas(1):
             V = solve_triangular(self.root, b, check_finite=False)
         found, sums, _ = self._pass(V)
         return _half(self.root, found - np.outer(self.mean, sums))
 
-    def _pass(self, V: Doubles | None) -> Sums:
+    def _pass(self, V: Doubles | None) -> Any:
         rows = self.sorted
         if rows is not None:
             return self.passes.run(lambda: rows.sums(V, self.mean))

@@ -7,6 +7,7 @@ kernel on 10,000 or more rows with more than three columns they are upper bounds
 
 import math
 import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,6 @@ from .preconditioners import (
     preconditioner_of_some,
 )
 from .solve import Solution
-
-__all__: list[str] = []
 
 LESS = 0.75  # of centres or features, where there is no room for more; a choice
 
@@ -71,11 +70,8 @@ def whole_bytes(
 
 
 def preconditioner_bytes(n_rows: int, dim: int, alpha: float) -> float:
-    """Return what the preconditioner takes of a kernel that has a compiled form, and k(x, x) = 1.
-
-    Of few rows that is the matrix itself and a factor.
-    """
-    if n_rows <= HELD_ROWS:
+    """Return what the preconditioner takes of a kernel with a compiled form, and k(x, x) = 1."""
+    if n_rows <= HELD_ROWS:  # the matrix itself and a factor
         return 16.0 * n_rows**2
     dtype = np.dtype(np.float32 if alpha >= LEAST_IN_SINGLE else np.float64)
     if dim <= FEW_COLUMNS:
@@ -362,9 +358,4 @@ def _seconds_of_steps(system: KernelSystem, block: Doubles, n_iter: int) -> tupl
 
 def seconds_of(work: Callable[[], Any], repeats: int = 3) -> float:
     """Return the least time of a few calls."""
-    takes = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        takes.append(time.perf_counter() - start)
-    return min(takes)
+    return min(timeit.repeat(work, number=1, repeat=repeats))

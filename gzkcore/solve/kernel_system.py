@@ -27,15 +27,7 @@ from gzkcore.rows.dask import Held, client_of
 
 from .preconditioner import Preconditioner
 from .preconditioners import is_count, preconditioner_for
-from .solve import (
-    NotPositiveDefinite,
-    OfColumns,
-    ShiftedSystems,
-    Solution,
-    Solver,
-    Watch,
-    not_finite,
-)
+from .solve import NotPositiveDefinite, OfColumns, ShiftedSystems, Solution, Solver, not_finite
 from .trend import inverse as trend_inverse
 
 Multiply: TypeAlias = Callable[[Doubles], Doubles]
@@ -64,12 +56,11 @@ class Workers:
         for product in self._products:
             product.stay()
 
-    def product(self, operator: KernelOperator) -> Multiply:
+    def product(self, operator: KernelOperator) -> Any:
         """Return V -> K V for the operator of some rows."""
         runs = Runs(operator, min(MOST_RUNS, operator.shape[0] * operator.shape[1] // RUN_VALUES))
         if self.client is None or runs.count == 1:
-            here: Multiply = operator.times
-            return here
+            return operator.times
         made = SharedProduct(operator, runs, self.client)
         self._products.add(made)
         return made
@@ -82,11 +73,10 @@ class SharedProduct:
         self.operator, self.runs, self.client = operator, runs, client
         self._held: Held | None = None
 
-    def __call__(self, V: Doubles) -> Doubles:
+    def __call__(self, V: Doubles) -> Any:
         """Return K V."""
         if self.client is None:
-            here: Doubles = self.operator.times(V)
-            return here
+            return self.operator.times(V)
         raise_not_finite(V, "V", "leave those out")
         if self._held is None:
             self._held = Held(self.client, self.runs)
@@ -155,7 +145,11 @@ class Factored(Preconditioner):
             except LinAlgError:
                 continue
             return lambda R: solve_factored(factor, R).astype(np.float64, copy=False)
-        return self._pseudo_inverse(self.matrix + np.diag(added), shift)
+        values, vectors = eigh(self.matrix + np.diag(added))
+        nothing = check_definite(values, float(self.shifts[shift]))
+        kept = vectors[:, values > nothing]
+        inverses = 1.0 / values[values > nothing, None]
+        return lambda R: kept @ (inverses * (kept.T @ R))
 
     def root(self, alpha: float) -> Doubles | None:
         """Return L of K + alpha N = L L^T in double precision; None if that is singular."""
@@ -166,16 +160,8 @@ class Factored(Preconditioner):
                 self._root = alpha, None
         return self._root[1]
 
-    def _factor(self, added: Doubles, dtype: type) -> Floats:
-        factor: Floats = cholesky(shifted(self.matrix, added, dtype), overwrite=True)
-        return factor
-
-    def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Multiply:
-        values, vectors = eigh(matrix)
-        nothing = check_definite(values, float(self.shifts[shift]))
-        kept = vectors[:, values > nothing]
-        inverses = 1.0 / values[values > nothing, None]
-        return lambda R: kept @ (inverses * (kept.T @ R))
+    def _factor(self, added: Doubles, dtype: type) -> Any:
+        return cholesky(shifted(self.matrix, added, dtype), overwrite=True)
 
     def condition_bound(self, column: int) -> float:
         """Return 1."""
@@ -254,8 +240,12 @@ class KernelSystem:
             made.made_for = self.n_rows, tuple(self.alphas.tolist())
             return made
         given = self.given
-        if self.matrix is not None:
-            given = _of_matrix(given, self.rows, self.random_state)
+        if self.matrix is not None:  # it was precomputed
+            given = LANDMARKS if isinstance(given, str) and given == "auto" else given
+            if is_count(given):
+                count = min(int(given), self.n_rows)
+                given = NystromFeatures("precomputed", count, random_state=self.random_state)
+                given.fit(self.rows)
         return preconditioner_for(
             given, self.kernel, self.rows, self.alphas, noise=noise,
             random_state=self.random_state,
@@ -305,7 +295,7 @@ class KernelSystem:
         *,
         start: Doubles | None = None,
         step: Step | None = None,
-        progress: Watch | None = None,
+        progress: Any = None,
         checkpoint: Any = None,
     ) -> Solution:
         """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
@@ -316,9 +306,8 @@ class KernelSystem:
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
 
-        def product(V: Doubles) -> Doubles:
-            found: Doubles = as_step(step, lambda: self.product(V))
-            return found
+        def product(V: Doubles) -> Any:
+            return as_step(step, lambda: self.product(V))
 
         with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
@@ -339,7 +328,7 @@ class KernelSystem:
         alphas: Doubles,
         H: Doubles | None,
         step: Step | None = None,
-        progress: Watch | None = None,
+        progress: Any = None,
         checkpoint: Any = None,
     ) -> tuple[Solution, Doubles]:
         """Return c = (K + alphas[k] N)^-1 (y_k - H b_k) for all targets k, and b, see `trend`.
@@ -389,18 +378,7 @@ class KernelSystem:
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""
         noise = alpha if self.noise is None else alpha * self.noise[:, None]
-        forms: Doubles = np.einsum("ij,ij->j", V, self.exact(V) + noise * V)
-        return forms
-
-
-def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:
-    """Return what makes a preconditioner of a matrix that was precomputed."""
-    if isinstance(given, str) and given == "auto":
-        given = LANDMARKS
-    if not is_count(given):
-        return given
-    features = NystromFeatures("precomputed", min(int(given), len(K)), random_state=random_state)
-    return features.fit(K)
+        return np.asarray(np.einsum("ij,ij->j", V, self.exact(V) + noise * V))
 
 
 def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, eigh_tridiagonal
 from scipy.sparse.linalg import LinearOperator
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
     check_integer,
     check_matrix,
@@ -81,7 +81,7 @@ def log_determinant(
     tol: float = 1e-5,
     max_iter: int = 1000,
 ) -> LogDeterminant:
-    """Estimate log det(K + shifts[k] diag(noise)) for all k at once.
+    """Estimate log det(K + shifts[k] diag(noise)) for all k at once, as a `LogDeterminant`.
 
     Parameters
     ----------
@@ -101,10 +101,6 @@ def log_determinant(
         > 0: a quadrature has settled when two successive steps change it by at most tol n.
     max_iter : int, default=1000
         Largest number of products.
-
-    Returns
-    -------
-    LogDeterminant
 
     Raises
     ------
@@ -177,7 +173,11 @@ def quadratures(
     while active.size and n_iter < max_iter:
         q = system.times(p, active, exact=False)
         curvature = dots(p, q)
-        _check_curvature(curvature, system, active)
+        if not np.isfinite(curvature).all():
+            raise not_finite("product")
+        if (curvature <= 0).any():
+            shift = system.shifts[active[np.argmin(curvature)]]
+            raise NotPositiveDefinite(f"K + {shift:g} N {INDEFINITE}")
         lengths = power / curvature
         r -= lengths * q
         n_iter += 1
@@ -199,15 +199,6 @@ def quadratures(
             power = power_now
     values = np.array([each.value() for each in made])
     return values, np.array([each.complete for each in made]), n_iter
-
-
-def _check_curvature(curvature: Doubles, system: ShiftedSystems, columns: Integers) -> None:
-    if not np.isfinite(curvature).all():
-        raise not_finite("product")
-    if (curvature <= 0).any():
-        raise NotPositiveDefinite(
-            f"K + {system.shifts[columns[np.argmin(curvature)]]:g} N {INDEFINITE}"
-        )
 
 
 class Quadrature:

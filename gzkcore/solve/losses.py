@@ -11,6 +11,7 @@ import numpy as np
 from gzkcore._compiled import losses as _losses
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles
+from gzkcore.kernels.products import as_double
 
 __all__ = ["Huber", "Logistic", "Loss", "Pinball", "Poisson", "Softmax", "huber_scale"]
 
@@ -37,13 +38,13 @@ class Loss:
     def values(self, y: Doubles, f: Doubles) -> Doubles:
         """Return the loss of each row, of shape (n,)."""
         out = np.empty(len(f))
-        self._compute(_packed(y), _packed(f), None, (out, None, None))
+        self._compute(as_double(y), as_double(f), None, (out, None, None))
         return out
 
     def gradient(self, y: Doubles, f: Doubles) -> Doubles:
         """Return the slopes in f, of shape (n, k)."""
         out = np.empty(f.shape)
-        self._compute(_packed(y), _packed(f), None, (None, out, None))
+        self._compute(as_double(y), as_double(f), None, (None, out, None))
         return out
 
     def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
@@ -53,7 +54,7 @@ class Loss:
         is. Where curvatures change fast, those between the two are better than those at f.
         """
         out = np.empty(f.shape)
-        self._compute(_packed(y), _packed(f), _packed(dual), (None, None, out))
+        self._compute(as_double(y), as_double(f), as_double(dual), (None, None, out))
         return out
 
     def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
@@ -245,10 +246,6 @@ class Pinball(Loss):
         )  # fmt: skip
 
 
-def _packed(values: Doubles) -> Doubles:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
 def _flat(out: Outputs) -> Outputs:
     values, slopes, curvatures = (None if each is None else each.reshape(-1) for each in out)
     return values, slopes, curvatures
@@ -257,20 +254,16 @@ def _flat(out: Outputs) -> Outputs:
 def huber_scale(residuals: Any, epsilon: float, penalty: float = 0.0, weights: Any = None) -> float:
     """Return the scale s with s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) + penalty.
 
+    It is 0 if too few residuals r differ from 0.
+
     Parameters
     ----------
-    residuals : array-like of shape (n,)
-        r.
+    residuals, weights : array-like of shape (n,)
+        Without weights each counts 1.
     epsilon : float
         >= 1.
     penalty : float, default=0.0
         >= 0.
-    weights : array-like of shape (n,), optional
-
-    Returns
-    -------
-    float
-        0 if too few residuals differ from 0.
     """
     r = np.asarray(residuals, dtype=np.float64)
     w = np.ones(len(r)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,7 +1,7 @@
 """A preconditioner P with thousands of landmarks, of which each row uses only the nearest."""
 
 import numpy as np
-from scipy.linalg import cho_solve
+from scipy.linalg import LinAlgError, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from gzkcore._compiled import neighbours as _neighbours
@@ -115,7 +115,10 @@ class NearLandmarks(Preconditioner):
             self.seen,
         )
         self._root = factor_of(K, own)
-        inverse = _inverse(self._root)
+        with limit_blas(1):
+            inverse, info = dpotri(self._root, lower=True)  # above the diagonal it means nothing
+        if info:
+            raise LinAlgError(f"the kernel matrix of {count} landmarks is singular")
         self._cores = [factor_of(self.seen.gram(B).T + inverse, 0.0) for B in self.factor.at_seen]
         self.n_components, self.n_neighbours = count, self.neighbours.table.shape[1]
         factors = self.factor.values.nbytes + self.factor.at_seen.nbytes
@@ -154,12 +157,3 @@ class NearLandmarks(Preconditioner):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("component", "landmark")
-
-
-def _inverse(root: Doubles) -> Doubles:
-    """Return (root root^T)^-1 of a lower triangle; what is above the diagonal means nothing."""
-    with limit_blas(1):
-        inverse, info = dpotri(root, lower=True)
-    if info:
-        raise np.linalg.LinAlgError(f"the kernel matrix of {len(root)} landmarks is singular")
-    return np.asarray(inverse, dtype=np.float64)

@@ -80,8 +80,7 @@ class Neighbours:
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        arrays = self.order, self.ranks, self.table, self.starts, self.rows, self.places
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in vars(self).values())
 
 
 def _heap(leaves: Any) -> Any:
@@ -130,7 +129,7 @@ class Seen:
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        return sum(a.nbytes for a in (self.table, self.starts, self.rows, self.places))
+        return sum(array.nbytes for array in vars(self).values())
 
     def subtract_product(self, values: Floats, V: Doubles, out: Doubles) -> None:
         """Subtract B V, for B (n, q) of these values (n, l)."""

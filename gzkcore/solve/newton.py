@@ -234,8 +234,6 @@ class Newton:
     def _constant(self, y: Doubles) -> Doubles:
         return self.loss.constant(y, self.weight) if self.fit_intercept else np.zeros(y.shape[1])
 
-    # -- the objective
-
     def value(self, at: Point) -> float:
         """Return P."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -259,28 +257,22 @@ class Newton:
             found = float(along + g.sum(axis=0) @ step.intercept)
         return found if np.isfinite(found) else np.inf
 
-    def fall(self) -> float:
-        """Return what P has fallen since the constant, by the loss as it is."""
-        first = self.weight @ self.loss.values(self.y, self.first)
-        fallen = first - self.value(self.at)
-        return max(float(fallen), self.penalty(self.at) / 2)
-
-    # -- a step
-
-    def product(self, V: Doubles) -> Doubles:
+    def product(self, V: Doubles) -> Any:
         """Return K V in double."""
-        found: Doubles = as_step(self.step, lambda: self.system.exact(V))
-        return found
+        return as_step(self.step, lambda: self.system.exact(V))
 
     def direction(self, tol: float) -> Point:
         """Return Newton's step, its system solved to a tolerance."""
         r = self.gradient(self.at) + self.alpha * self.at.coef
         curvature = Curvature.of(self.loss, self.y, self.at, self.weight, self.alpha)
         seen = curvature.seen
-        kappa = self._kappa(curvature) if self.fit_intercept else 0.0
-        d = np.zeros_like(r)
+        kappa = 0.0
+        if self.fit_intercept:
+            size = float(self.system.kernel.diag(self.system.rows[:1])[0]) or 1.0
+            total = float(curvature.weights.sum(axis=0).min())
+            kappa = (size + (self.alpha / total if total > 0 else 0.0)) / SLOWEST
         if seen.size == len(r):
-            d = self._solve(curvature, seen, r, d, kappa, tol)
+            d = self._solve(curvature, seen, r, np.zeros_like(r), kappa, tol)
         else:
             d = self._beside_unseen(curvature, seen, r, kappa, tol)
         e = kappa * (self.at.coef.sum(axis=0) + d.sum(axis=0))
@@ -301,11 +293,6 @@ class Newton:
         rest = (r + self.alpha * d)[seen]
         d[seen] += self._solve(part, seen, rest, self.product(d)[seen], kappa, tol, d.sum(axis=0))
         return d
-
-    def _kappa(self, curvature: Curvature) -> float:
-        size = float(self.system.kernel.diag(self.system.rows[:1])[0]) or 1.0
-        total = float(curvature.weights.sum(axis=0).min())
-        return (size + (self.alpha / total if total > 0 else 0.0)) / SLOWEST
 
     def _solve(
         self,
@@ -425,13 +412,11 @@ class Newton:
             residual = self.residual(max(-slope, 0.0))
             exactness = max(min(LOOSE, TIGHTER * residual), TIGHTER * tol)
             if length == 0.0 and residual > tol:
-                stuck = (
-                    "stagnates, since rounding errors are as large as its steps; use a larger tol"
-                )
+                stuck = "stagnates, since rounding errors are as large as its steps; "
+                stuck += "use a larger tol"
                 break
-            other = self.loss.next(
-                self.y, self.at.f, self.weight, self.penalty(self.at), residual, tol
-            )
+            penalty = self.penalty(self.at)
+            other = self.loss.next(self.y, self.at.f, self.weight, penalty, residual, tol)
             if other is None:
                 return self._found(n_iter, residual, "", objective)
             self.loss = other
@@ -446,7 +431,8 @@ class Newton:
 
     def residual(self, decrement: float) -> float:
         """Return the root of what P is above its least value, relative to what it has fallen."""
-        fall = self.fall()
+        first = self.weight @ self.loss.values(self.y, self.first)
+        fall = max(float(first - self.value(self.at)), self.penalty(self.at) / 2)
         sizes = self.weight @ self.loss.sizes(self.y, self.at.f) + self.penalty(self.at)
         noise = np.finfo(np.float64).eps * sizes
         if decrement / 2 <= noise and fall <= noise:
@@ -475,6 +461,8 @@ def minimise(
 ) -> Minimum:
     """Minimise sum_i w_i l(y_i, f_i) + alpha / 2 c^T K c over c and b, with f = K c + b.
 
+    Returns a `Minimum`.
+
     Parameters
     ----------
     system : KernelSystem
@@ -493,10 +481,6 @@ def minimise(
         Runs each product.
     start : Minimum, optional
         Of the same rows and a loss that is near, both losses of y - f alone: where steps begin.
-
-    Returns
-    -------
-    Minimum
     """
     newton = Newton(system, loss, y, weight, fit_intercept=fit_intercept, step=step, start=start)
     return newton.run(tol, max_iter)

@@ -1,6 +1,7 @@
 """The interface of all preconditioners of K + alpha N."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor
@@ -17,10 +18,8 @@ class Preconditioner:
 
     Attributes
     ----------
-    n_components : int
-        Columns of Z.
-    n_neighbours : int
-        Number of earlier rows that each row is compared with.
+    n_components, n_neighbours : int
+        Columns of Z; earlier rows that each row is compared with.
     nbytes : int
         Memory held.
     seconds : float
@@ -37,17 +36,13 @@ class Preconditioner:
     made_for: tuple[int, tuple[float, ...]] | None = None
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R.
+        """Return P^-1 R, of the shape of R.
 
         Parameters
         ----------
         R : ndarray of shape (n, k)
         columns : ndarray of shape (k,)
             The number of each column's alpha among those that the preconditioner was made for.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
         """
         raise NotImplementedError
 
@@ -70,10 +65,9 @@ class Preconditioner:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def factor_of(matrix: Doubles, ridge: float) -> Doubles:
+def factor_of(matrix: Doubles, ridge: float) -> Any:
     """Return the lower factor of matrix + ridge I; what is above the diagonal means nothing."""
     shifted = np.array(matrix, order="F")
     shifted[np.diag_indices_from(shifted)] += ridge
     with limit_blas(1):
-        factor: Doubles = cho_factor(shifted, lower=True, overwrite_a=True)[0]
-    return factor
+        return cho_factor(shifted, lower=True, overwrite_a=True)[0]

@@ -327,14 +327,15 @@ class NearAndFar(Preconditioner):
         distinct, self._which = np.unique(shifts, return_inverse=True)
         of_rows = np.multiply.outer(distinct, noise[neighbours.order])
         self.factor = SparseFactor(neighbours, pairs, features.Z, of_rows)
-        grams = [
-            features.gram(lambda rows, _, s=s: self.factor.multiply(s, features.Z, rows))
-            for s in range(len(distinct))
-        ]
-        self._cores = [factor_of(gram, 1.0) for gram in grams]  # of I + (G Z)^T G Z
+        self._cores = [self._core(s) for s in range(len(distinct))]
         self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
         cores = sum(core.nbytes for core in self._cores)
         self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
+
+    def _core(self, s: int) -> Any:
+        """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
+        Z = self.features.Z
+        return factor_of(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
@@ -375,7 +376,7 @@ def preconditioner_for(
     noise: ArrayLike | None = None,
     random_state: Seed = None,
 ) -> Preconditioner:
-    """Make a preconditioner of K(X, X) + alpha N for each of several alphas.
+    """Make a `Preconditioner` of K(X, X) + alpha N for each of several alphas.
 
     Parameters
     ----------
@@ -395,10 +396,6 @@ def preconditioner_for(
         The diagonal of N, > 0; None: ones.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the landmarks and of the order of rows.
-
-    Returns
-    -------
-    Preconditioner
 
     Notes
     -----
@@ -430,7 +427,11 @@ def preconditioner_for(
     >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
     (3000, 1)
     """
-    made_for = len(_rows(X)), tuple(_checked("shifts", shifts, None).tolist())
+    if issparse(X):
+        raise TypeError("X is sparse, but preconditioners take dense rows; pass X.toarray()")
+    if np.ndim(X) != 2 or not len(X):
+        raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
+    made_for = len(X), tuple(_checked("shifts", shifts, None).tolist())
     if isinstance(given, Preconditioner):
         return _made_for_these(given, *made_for)
     began = time.perf_counter()
@@ -452,15 +453,6 @@ def preconditioner_of_some(
     """
     rows: Doubles = np.asarray(X, dtype=np.float64)
     return _make("auto", _Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
-
-
-def _rows(X: Any) -> Any:
-    """Return X, or raise if it is not a dense matrix of rows."""
-    if issparse(X):
-        raise TypeError("X is sparse, but preconditioners take dense rows; pass X.toarray()")
-    if np.ndim(X) != 2 or not len(X):
-        raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
-    return X
 
 
 def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) -> Preconditioner:

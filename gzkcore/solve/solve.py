@@ -329,11 +329,21 @@ def conjugate_gradients(
     >>> found.status, bool(found.residual.max() <= 1e-6)
     (['converged', 'converged'], True)
     """
-    checked = check_matrix("targets", targets)
+    checked, alphas = check_matrix("targets", targets), check_not_negatives("shifts", shifts)
+    if alphas.shape != checked.shape[1:]:
+        raise ValueError(
+            f"shifts have shape {alphas.shape}, but targets have "
+            f"{counted(checked.shape[1], 'column')}; give one shift for each column"
+        )
+    first = None if start is None else check_matrix("start", start)
+    if first is not None and first.shape != checked.shape:
+        raise ValueError(
+            f"start has shape {first.shape}, but targets {checked.shape}; pass a first guess for "
+            "each target"
+        )
     system = ShiftedSystems(
-        product, exact_product, checked, check_shifts(shifts, checked.shape[1]),
-        None if noise is None else check_noise(noise, len(checked)), preconditioner,
-        None if start is None else check_start(start, checked),
+        product, exact_product, checked, alphas,
+        None if noise is None else check_noise(noise, len(checked)), preconditioner, first,
     )  # fmt: skip
     tol, max_iter = check_share("tol", tol), check_integer("max_iter", max_iter, 0)
     return Solver(system, tol, max_iter, progress, as_checkpoint(checkpoint)).run()
@@ -366,15 +376,14 @@ class ShiftedSystems:
         self.scale = np.ldexp(1.0, np.clip(-exponents, -1000, 1000))
         self.size = norms(self.targets * self.scale)
 
-    def _checked(self, product: Any, name: str) -> Product:
+    def _checked(self, product: Any, name: str) -> Any:
         shape = getattr(product, "shape", (self.n_rows, self.n_rows))
         if shape != (self.n_rows, self.n_rows):
             raise ValueError(
                 f"{name} has shape {shape}, but targets have {counted(self.n_rows, 'row')}; pass "
                 "the kernel matrix of the rows of the targets"
             )
-        multiply: Product = product.__matmul__ if hasattr(product, "shape") else product
-        return multiply
+        return product.__matmul__ if hasattr(product, "shape") else product
 
     def times(self, V: Doubles, columns: Integers, *, exact: bool) -> Doubles:
         """Return (K + alpha N) V for some of the columns."""
@@ -397,8 +406,7 @@ class ShiftedSystems:
         product = self.times(x, columns, exact=True)
         if not np.isfinite(product).all():
             raise not_finite("exact_product" if self.exact is not self.product else "product")
-        missing: Doubles = self.targets[:, columns] * self.scale[columns] - product
-        return missing
+        return np.asarray(self.targets[:, columns] * self.scale[columns] - product)
 
     def precondition(self, R: Doubles, columns: Integers) -> tuple[Doubles, Doubles]:
         """Return P^-1 R, and R^T P^-1 R of each column."""
@@ -434,12 +442,7 @@ class Solver:
     state: State
 
     def __init__(
-        self,
-        system: ShiftedSystems,
-        tol: float,
-        max_iter: int,
-        progress: Watch | None,
-        checkpoint: Checkpoint | None,
+        self, system: ShiftedSystems, tol: float, max_iter: int, progress: Any, checkpoint: Any
     ) -> None:
         self.system, self.tol, self.max_iter = system, tol, max_iter
         self.goal = tol * system.size
@@ -463,7 +466,11 @@ class Solver:
                 model_io.save(self.state, self.checkpoint.path)
                 written = time.monotonic()
         if self.checkpoint is not None:
-            self._leave(self.checkpoint)
+            if self._are(Status.OUT_OF_STEPS, Status.STOPPED).size:  # more steps may help
+                model_io.save(self.state, self.checkpoint.path)
+            else:
+                Path(self.checkpoint.path).unlink(missing_ok=True)
+            remove_parts(self.checkpoint.path)
         return self._solution()
 
     def _wake(self) -> None:
@@ -474,14 +481,6 @@ class Solver:
         if columns.size:
             s.p[:, columns], s.power[columns] = self.system.precondition(s.r[:, columns], columns)
             s.status[columns], s.wait[columns] = Status.RUNNING, PLATEAU
-
-    def _leave(self, checkpoint: Checkpoint) -> None:
-        """Keep the state where more steps may help, and remove its file where none would."""
-        if self._are(Status.OUT_OF_STEPS, Status.STOPPED).size:
-            model_io.save(self.state, checkpoint.path)
-        else:
-            Path(checkpoint.path).unlink(missing_ok=True)
-        remove_parts(checkpoint.path)
 
     def _begin(self) -> State:
         system, k = self.system, self.system.n_columns
@@ -512,8 +511,6 @@ class Solver:
 
     def _are(self, *status: Status) -> Integers:
         return np.flatnonzero(np.isin(self.state.status, status))
-
-    # -- a step -----------------------------------------------------------------------------------
 
     def _step(self) -> None:
         """Go along the directions, check if a check is due, and choose the next directions."""
@@ -603,13 +600,12 @@ class Solver:
         p += z
         self.state.p[:, columns] = p
 
-    # -- a check ----------------------------------------------------------------------------------
-
     def _check(self, broken: Integers) -> NDArray[np.bool_]:
         """Put true residuals in place of the recurrences'; return which columns keep directions."""
         s, columns = self.state, self._are(Status.RUNNING, Status.WAITING)
         truth = s.r[:, columns]
-        if not self._is_first(columns):
+        one_step = (s.n_iter[columns] == 1).all() and s.exact[columns].all()
+        if not one_step or self.tol < ONE_STEP_TOL:  # else they are true but for rounding
             truth = self.system.residual(s.x[:, columns], columns)
         true, gap = norms(truth), norms(truth - s.r[:, columns])
         s.r[:, columns] = truth
@@ -633,12 +629,6 @@ class Solver:
             s.r[:, some] = self.system.residual(s.x[:, some], some)
             s.peak[some] = s.best[some]
         return kept
-
-    def _is_first(self, columns: Integers) -> bool:
-        """Tell whether residuals are true but for rounding: one exact step from true ones."""
-        s = self.state
-        one_step = (s.n_iter[columns] == 1).all() and s.exact[columns].all()
-        return bool(one_step and self.tol >= ONE_STEP_TOL)
 
     def _note(self, column: int, size: float) -> None:
         """Note a true residual, and whether the column is done."""
@@ -676,8 +666,6 @@ class Solver:
         s.lies[column] = 0 if improved else s.lies[column] + 1
         if s.lies[column] > 1:
             s.status[column] = Status.SINGULAR if broken else Status.STAGNATED
-
-    # -- what others see --------------------------------------------------------------------------
 
     def _tell(self, columns: Integers) -> bool:
         """Tell `progress` of a step; return whether it asks to stop."""
@@ -741,10 +729,9 @@ class OfColumns:
     def __repr__(self) -> str:
         return repr(self.preconditioner)
 
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+    def solve(self, R: Doubles, columns: Integers) -> Any:
         """Return P^-1 R for some of the columns."""
-        found: Doubles = self.preconditioner.solve(R, self.places[columns])
-        return found
+        return self.preconditioner.solve(R, self.places[columns])
 
 
 def not_finite(name: str) -> ValueError:
@@ -753,28 +740,6 @@ def not_finite(name: str) -> ValueError:
         f"{name} gives numbers that are not finite; NaN or infinity in the rows, or a kernel that "
         "overflows on them (a polynomial of large rows, say): check the rows, or scale them down"
     )
-
-
-def check_shifts(shifts: ArrayLike, n_columns: int) -> Doubles:
-    """Return one shift for each column."""
-    found = check_not_negatives("shifts", shifts)
-    if found.shape != (n_columns,):
-        raise ValueError(
-            f"shifts have shape {found.shape}, but targets have {counted(n_columns, 'column')}; "
-            "give one shift for each column"
-        )
-    return found
-
-
-def check_start(start: ArrayLike, targets: Doubles) -> Doubles:
-    """Return a first guess for each target."""
-    first = check_matrix("start", start)
-    if first.shape != targets.shape:
-        raise ValueError(
-            f"start has shape {first.shape}, but targets {targets.shape}; pass a first guess for "
-            "each target"
-        )
-    return first
 
 
 def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
@@ -793,8 +758,7 @@ def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
 
 def dots(A: Doubles, B: Doubles) -> Doubles:
     """Return the products of corresponding columns, to the same bits for any number of threads."""
-    found: Doubles = np.einsum("ij,ij->j", A, B)
-    return found
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 def norms(A: Doubles) -> Doubles:

@@ -20,7 +20,6 @@ from .solve import NotPositiveDefinite
 # Weights below it have inverses beyond the range of doubles, or nearly.
 SMALLEST_WEIGHT = 1e-300
 
-
 WRONG_MATRIX = (
     "pass k(X, X) of the same rows in the same order, or (X + X.T) / 2 if it is off by rounding"
 )
@@ -47,7 +46,9 @@ class TrainingRows:
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
         y = y.reshape(len(y), -1)
-        check_squares(y)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.square(y).sum(axis=0)).all():
+                raise ValueError("y is so large that its squares overflow; scale it")
         return cls(X, y, weight) if used is None else cls(X, y[used], weight, (y, used))
 
     def part(self, rows: Integers) -> "TrainingRows":
@@ -60,11 +61,8 @@ class TrainingRows:
         """The diagonal of N: one over the weights."""
         return None if self.weight is None else 1.0 / self.weight
 
-    def resolve(self, kernel: Kernel, names: Any = None) -> Kernel:
-        """Return a kernel with every parameter a number, and check that it may take these rows.
-
-        `names` of the columns are those by which the kernel may know them.
-        """
+    def resolve(self, kernel: Kernel, names: Any = None) -> Any:
+        """Return a kernel with every parameter a number, and check that it may take these rows."""
         n, dim = self.X.shape
         if isinstance(kernel, Precomputed) and n != dim:
             raise ValueError(
@@ -72,23 +70,21 @@ class TrainingRows:
                 "matrix of all pairs of rows, without rows of weight 0; pass k(X, X) to fit, and "
                 "k(new, X) to predict"
             )
+        if isinstance(kernel, Precomputed | FunctionKernel):
+            diagonal = kernel.diag(self.X)
+            row = int(np.argmin(diagonal))
+            if diagonal[row] < 0:
+                raise NotPositiveDefinite(
+                    f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, so "
+                    "that it is not positive definite; use another kernel"
+                )
         if isinstance(kernel, Precomputed):
-            _check_diagonal(kernel, self.X)
             raise_asymmetric(dense(self.X), "X", WRONG_MATRIX)
         if isinstance(kernel, FunctionKernel):
-            _check_diagonal(kernel, self.X)
             raise_asymmetric(kernel(dense(self.X[:: max(1, n // TRIED_ROWS)])), "K", WRONG_FUNCTION)
         if kernel.unit_sphere:
             check_unit(self.X)
-        resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
-        return resolved
-
-
-def check_squares(y: Doubles) -> None:
-    """Raise if the squares of targets add up to more than a number can be."""
-    with np.errstate(over="ignore"):
-        if not np.isfinite(np.square(y).sum(axis=0)).all():
-            raise ValueError("y is so large that its squares overflow; scale it")
+        return FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
 
 
 def check_inverses(weight: Doubles | None, unit: float = 1.0) -> None:
@@ -100,15 +96,4 @@ def check_inverses(weight: Doubles | None, unit: float = 1.0) -> None:
         raise ValueError(
             f"sample_weight[{small[0]}] = {weight[small[0]]:.3g} is too small, since the noise of "
             "a row is divided by its weight; use 0 to leave a row out"
-        )
-
-
-def _check_diagonal(kernel: Kernel, X: Rows) -> None:
-    """Raise if some k(x, x) is negative."""
-    diagonal = kernel.diag(X)
-    row = int(np.argmin(diagonal))
-    if diagonal[row] < 0:
-        raise NotPositiveDefinite(
-            f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, so that it "
-            "is not positive definite; use another kernel"
         )

@@ -10,9 +10,7 @@ so that only a tile and some vectors, with one number for each feature, are stor
 from one pass with r random vectors at once, keeps the number of steps small.
 """
 
-import copy
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,22 +84,18 @@ class CrossAccumulator:
         self.n_rows = 0
         self.dtype: np.dtype[Any] = np.dtype(np.float32)
 
-    def update(
-        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "CrossAccumulator":
+    def update(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add the rows of a batch, and return self: unchanged if an error or an interrupt occurs.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features_in)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; 1 for each row by default.
+        X, y, sample_weight
+            As for `GramAccumulator.update`, but y is needed.
         """
         X = as_rows(X)
         return self.add(X, check_targets(y, X), check_weights(sample_weight, X))
 
-    def add(self, X: Any, y: Doubles, weight: Doubles | None) -> "CrossAccumulator":
+    def add(self, X: Any, y: Doubles, weight: Doubles | None) -> Self:
         """Add rows, targets and weights that were checked."""
         y = y.reshape(X.shape[0], -1)
         p = int(width_of(self.features, X))
@@ -140,18 +134,13 @@ class CrossAccumulator:
                 f"these rows give sums of shape {sums.shape}, but earlier rows gave "
                 f"{self.sums.shape}; add rows of one kind, or start a new accumulator"
             )
-        self.sums = sums.copy() if self.sums is None else self.sums + sums
+        self.sums = sums if self.sums is None else self.sums + sums  # replaced, never changed
         self.n_rows += n_rows
         self.dtype = np.result_type(self.dtype, dtype)
 
     def _emptied(self) -> "CrossAccumulator":
         """Return an accumulator of the same kind that has seen no rows."""
         return CrossAccumulator(self.features)
-
-    def __copy__(self) -> "CrossAccumulator":
-        made = CrossAccumulator(self.features)
-        vars(made).update(vars(self))  # sums are replaced, never changed
-        return made
 
 
 # ---- products
@@ -160,7 +149,7 @@ class CrossAccumulator:
 def gram_product(
     Z: Floats, V: Doubles, weights: Doubles | None = None, mean: Doubles | None = None
 ) -> Doubles:
-    """Return Z_c^T W Z_c V for features about `mean`, from a product of Z with V and one back.
+    """Return Z_c^T W Z_c V in double, with Z_c = Z - mean, from a product with V and one back.
 
     Parameters
     ----------
@@ -170,10 +159,6 @@ def gram_product(
         1 each by default.
     mean : ndarray of shape (n_features,), optional
         0 by default.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_features, n_vectors)
 
     Notes
     -----
@@ -197,17 +182,12 @@ def gram_product(
     return products - np.outer(mean, total)
 
 
-@dataclass
 class _Vectors:
     """Vectors in the type of the features, and what the mean's features make of them."""
 
-    V: Any
-    mean: Any
-    dtype: Any
-
-    def __post_init__(self) -> None:
-        self.of_mean = self.mean @ self.V
-        self.V = np.ascontiguousarray(self.V, dtype=self.dtype)
+    def __init__(self, V: Any, mean: Any, dtype: Any) -> None:
+        self.of_mean = mean @ V
+        self.V = np.ascontiguousarray(V, dtype=dtype)
 
 
 def _add_products(Z: Floats, vectors: _Vectors, weight: Doubles | None, sums: Sums) -> None:
@@ -239,7 +219,7 @@ class GramOperator:
     def __init__(self, passes: Passes, features: Any, mean: Doubles, dtype: Any) -> None:
         self.passes, self.features, self.mean, self.dtype = passes, features, mean, dtype
 
-    def __call__(self, V: Doubles) -> Doubles:
+    def __call__(self, V: Doubles) -> Any:
         args = self.features, self.mean, V, self.dtype
         found, total = self.passes.total(_products_of_batch, *args)
         return found - np.outer(self.mean, total)
@@ -313,19 +293,14 @@ class SketchPreconditioner:
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, where column j of R has the shift number columns[j]."""
-        found: Doubles = R + self.vectors @ (self.factors[:, columns] * (self.vectors.T @ R))
-        return found
+        return np.asarray(R + self.vectors @ (self.factors[:, columns] * (self.vectors.T @ R)))
 
 
 # ---- the regression
 
 
 def solve_wide(
-    passes: Passes,
-    moments: CrossAccumulator,
-    alphas: Doubles,
-    fit_intercept: bool,
-    **options: Any,
+    passes: Passes, moments: CrossAccumulator, alphas: Doubles, fit_intercept: bool, **options: Any
 ) -> tuple[Doubles, Doubles, Solution]:
     """Solve the ridge systems of all targets: coefficients (n_targets, p), intercepts, and how.
 
@@ -339,10 +314,9 @@ def solve_wide(
     if fit_intercept:
         mean, mean_y = sums[0, :p] / sums[0, p], sums[1:, p] / sums[0, p]
     b = sums[1:, :p].T - np.outer(mean, sums[1:, p])
-    product = GramOperator(passes, moments.features, mean, moments.dtype)
-    exact = None if moments.dtype == np.float64 else copy.copy(product)
-    if exact is not None:
-        exact.dtype = np.dtype(np.float64)
+    operand, double = (passes, moments.features, mean), np.dtype(np.float64)
+    product = GramOperator(*operand, moments.dtype)
+    exact = None if moments.dtype == double else GramOperator(*operand, double)
     rank = max(1, min(SKETCH, SKETCH_BYTES // (8 * p), p, moments.n_rows))
     test = orthonormal(np.random.default_rng(0).standard_normal((p, rank)))
     sketch = nystrom_sketch(product, test, dtype=moments.dtype)
