@@ -26,36 +26,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-__all__ = [
-    "Field",
-    "anything",
-    "bools",
-    "check_arrays",
-    "check_fields",
-    "check_rest",
-    "doubles",
-    "entries",
-    "flag",
-    "floating_dtype",
-    "floats",
-    "has",
-    "holds",
-    "ints",
-    "labels",
-    "mapping",
-    "names",
-    "nothing",
-    "number",
-    "pairs",
-    "plain",
-    "sequence",
-    "signs",
-    "state_of",
-    "stored",
-    "text",
-    "whole",
-]
-
 Size: TypeAlias = int | str | Callable[[Any], int] | None
 Bound: TypeAlias = float | str | Callable[[Any], float]
 
@@ -98,13 +68,12 @@ class Scope:
 
 
 class Field:
-    """What one name in a file may hold; see the functions below."""
+    """What one name in a file may hold; of all else `check(value, scope)` raises ValueError."""
 
     optional: bool = False  # it may be missing where others are there
 
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        """Raise ValueError unless this is such a value; without `whole` by what costs nothing."""
-        raise NotImplementedError
+    def __init__(self, check: Callable[[Any, Scope], None]) -> None:
+        self.check = check
 
     def if_there(self) -> Self:
         """Let some objects do without."""
@@ -112,35 +81,20 @@ class Field:
         return self
 
     def __or__(self, other: "Field") -> "Field":
-        return _Either(self, other)
+        def check(value: Any, scope: Scope) -> None:
+            reasons = []
+            for choice in (self, other):
+                letters = dict(scope.letters)
+                try:
+                    choice.check(value, scope)
+                except ValueError as error:
+                    reasons.append(str(error))
+                    scope.letters = letters
+                else:
+                    return
+            raise ValueError(", or ".join(dict.fromkeys(reasons)))
 
-
-class _Either(Field):
-    def __init__(self, *choices: Field) -> None:
-        self.choices = choices
-
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        reasons = []
-        for choice in self.choices:
-            letters = dict(scope.letters)
-            try:
-                choice.check(value, scope, whole=whole)
-            except ValueError as error:
-                reasons.append(str(error))
-                scope.letters = letters
-            else:
-                return
-        raise ValueError(", or ".join(dict.fromkeys(reasons)))
-
-
-class _Checked(Field):
-    """A field with a check that always is the same."""
-
-    def __init__(self, check: Callable[[Any, Scope], None]) -> None:
-        self._check = check
-
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        self._check(value, scope)
+        return Field(check)
 
 
 class _Array(Field):
@@ -148,24 +102,25 @@ class _Array(Field):
         self,
         kinds: str,
         shape: tuple[Size, ...],
-        least: Bound | None,
-        below: Bound | None,
+        least: Bound | None = None,
+        below: Bound | None = None,
         dtype: Any = None,
+        finite: bool = True,
     ) -> None:
+        super().__init__(self.check_array)
         self.kinds, self.shape, self.least, self.below = kinds, shape, least, below
-        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.dtype, self.finite = None if dtype is None else np.dtype(dtype), finite
 
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+    def check_array(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        """Do what `check` does; without `whole` by what costs nothing, and a look at integers."""
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             wanted = {"iu": "integers", "f": "floating-point numbers", "b": "bools"}[self.kinds]
             raise ValueError(f"is {shown(value)}, not an array of {wanted}")
         if self.dtype is not None and value.dtype.newbyteorder("=") != self.dtype:
             raise ValueError(f"has dtype {value.dtype}, not {self.dtype}")
         scope.check_shape(value.shape, self.shape)
-        if value.size and (whole or self.kinds == "iu"):
-            self._check_values(value, scope)
-
-    def _check_values(self, value: Any, scope: Scope) -> None:
+        if not value.size or not self.finite or not (whole or self.kinds == "iu"):
+            return
         low, high = value.min(), value.max()
         if self.kinds == "f" and not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"holds {value[~np.isfinite(value)][0]}, which is not finite")
@@ -173,65 +128,6 @@ class _Array(Field):
             raise ValueError(f"holds {low}, which is less than {scope.number(self.least)}")
         if self.below is not None and high >= scope.number(self.below):
             raise ValueError(f"holds {high}, which is not below {scope.number(self.below)}")
-
-
-class _AnyDoubles(_Array):
-    """Doubles that may be NaN or infinite."""
-
-    def _check_values(self, value: Any, scope: Scope) -> None:
-        pass
-
-
-class _Sequence(Field):
-    def __init__(self, kind: Any, each: Field, length: Size) -> None:
-        self.kind, self.each, self.length = kind, each, length
-
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        if not isinstance(value, self.kind):
-            raise ValueError(f"is {shown(value)}, not a {self.kind.__name__}")
-        if self.length is not None:
-            scope.check_shape((len(value),), (self.length,))
-        for i, item in enumerate(value):
-            try:
-                self.each.check(item, scope, whole=whole)
-            except ValueError as error:
-                raise ValueError(f"[{i}] {error}") from None
-
-
-class _Entries(Field):
-    def __init__(self, fields: dict[str, Field]) -> None:
-        self.fields = fields
-
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        if not isinstance(value, dict):
-            raise ValueError(f"is {shown(value)}, not a dict")
-        if unknown := [key for key in value if key not in self.fields]:
-            raise ValueError(f"has the entry {shown(unknown[0])}, which is unknown")
-        inner = Scope({**vars(scope.fields), **value})
-        inner.letters = scope.letters
-        for name, field in self.fields.items():
-            if name not in value and not field.optional:
-                raise ValueError(f"has no entry {name!r}")
-            if name in value:
-                try:
-                    field.check(value[name], inner, whole=whole)
-                except ValueError as error:
-                    raise ValueError(f"[{name!r}] {error}") from None
-
-
-class _Mapping(Field):
-    def __init__(self, key: Field, value: Field) -> None:
-        self.key, self.value = key, value
-
-    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        if not isinstance(value, dict):
-            raise ValueError(f"is {shown(value)}, not a dict")
-        for key, item in value.items():
-            try:
-                self.key.check(key, scope, whole=whole)
-                self.value.check(item, scope, whole=whole)
-            except ValueError as error:
-                raise ValueError(f"[{shown(key)}] {error}") from None
 
 
 # ---- what a field may hold
@@ -252,19 +148,18 @@ def signs(*shape: Size) -> Field:
 def doubles(
     *shape: Size, least: Bound | None = None, below: Bound | None = None, finite: bool = True
 ) -> Field:
-    """Declare an array of finite numbers of float64."""
-    kind = _Array if finite else _AnyDoubles
-    return kind("f", shape, least, below, np.float64)
+    """Declare an array of numbers of float64, finite unless they may be otherwise."""
+    return _Array("f", shape, least, below, np.float64, finite)
 
 
 def floats(*shape: Size) -> Field:
     """Declare an array of finite numbers of float32 or float64."""
-    return _Array("f", shape, None, None)
+    return _Array("f", shape)
 
 
 def bools(*shape: Size) -> Field:
     """Declare an array of bools."""
-    return _Array("b", shape, None, None)
+    return _Array("b", shape)
 
 
 def whole(least: Bound = 0, below: Bound = _MOST) -> Field:
@@ -277,7 +172,7 @@ def whole(least: Bound = 0, below: Bound = _MOST) -> Field:
         if not low <= value < high:
             raise ValueError(f"is {value}, not from {low} to {high - 1}")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def number(least: Bound = -math.inf, most: Bound = math.inf, *, finite: bool = True) -> Field:
@@ -292,7 +187,7 @@ def number(least: Bound = -math.inf, most: Bound = math.inf, *, finite: bool = T
         if not math.isnan(value) and not low <= value <= high:
             raise ValueError(f"is {value}, not from {low} to {high}")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def text(*choices: str) -> Field:
@@ -303,7 +198,7 @@ def text(*choices: str) -> Field:
             wanted = f"not one of {choices}" if choices else "not a text"
             raise ValueError(f"is {shown(value)}, {wanted}")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def flag() -> Field:
@@ -324,7 +219,7 @@ def holds(*classes: type) -> Field:
             wanted = " or ".join(cls.__name__ for cls in classes)
             raise ValueError(f"is {shown(value)}, not a {wanted}")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def has(*methods: str) -> Field:
@@ -335,7 +230,7 @@ def has(*methods: str) -> Field:
             if not callable(getattr(value, method, None)):
                 raise ValueError(f"is {shown(value)}, which has no {method}")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def names(length: Size) -> Field:
@@ -346,7 +241,7 @@ def names(length: Size) -> Field:
             raise ValueError(f"is {shown(value)}, not an array of texts")
         scope.check_shape(value.shape, (length,))
 
-    return _Checked(check)
+    return Field(check)
 
 
 def labels(length: Size) -> Field:
@@ -360,7 +255,7 @@ def labels(length: Size) -> Field:
         if not kinds <= {str, int, float, bool}:
             raise ValueError("holds something that is not a label")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def floating_dtype() -> Field:
@@ -370,27 +265,72 @@ def floating_dtype() -> Field:
         if not isinstance(value, np.dtype) or value not in (np.float32, np.float64):
             raise ValueError(f"is {shown(value)}, not float32 or float64")
 
-    return _Checked(check)
+    return Field(check)
 
 
-def sequence(each: Field, length: Size = None) -> Field:
+def sequence(
+    each: Field, length: Size = None, kind: type[list[Any] | tuple[Any, ...]] = list
+) -> Field:
     """Declare a list of such values."""
-    return _Sequence(list, each, length)
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, kind):
+            raise ValueError(f"is {shown(value)}, not a {kind.__name__}")
+        if length is not None:
+            scope.check_shape((len(value),), (length,))
+        for i, item in enumerate(value):
+            with _inside(i):
+                each.check(item, scope)
+
+    return Field(check)
 
 
 def pairs(each: Field, length: Size = 2) -> Field:
     """Declare a tuple of such values, a pair unless its length is said."""
-    return _Sequence(tuple, each, length)
+    return sequence(each, length, tuple)
 
 
 def mapping(key: Field, value: Field) -> Field:
     """Declare a dict of such keys and values."""
-    return _Mapping(key, value)
+
+    def check(given: Any, scope: Scope) -> None:
+        if not isinstance(given, dict):
+            raise ValueError(f"is {shown(given)}, not a dict")
+        for each, item in given.items():
+            with _inside(each):
+                key.check(each, scope)
+                value.check(item, scope)
+
+    return Field(check)
 
 
 def entries(**fields: Field) -> Field:
     """Declare a dict with these keys."""
-    return _Entries(fields)
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, dict):
+            raise ValueError(f"is {shown(value)}, not a dict")
+        if unknown := [key for key in value if key not in fields]:
+            raise ValueError(f"has the entry {shown(unknown[0])}, which is unknown")
+        inner = Scope({**vars(scope.fields), **value})
+        inner.letters = scope.letters
+        for name, field in fields.items():
+            if name in value:
+                with _inside(name):
+                    field.check(value[name], inner)
+            elif not field.optional:
+                raise ValueError(f"has no entry {name!r}")
+
+    return Field(check)
+
+
+@contextlib.contextmanager
+def _inside(key: Any) -> Iterator[None]:
+    """Say in which part of a value something is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"[{shown(key)}] {error}") from None
 
 
 def plain() -> Field:
@@ -405,12 +345,12 @@ def plain() -> Field:
         elif not isinstance(value, bool | int | float | str | np.ndarray | np.dtype | None):
             raise ValueError(f"is {shown(value)}, not plain data")
 
-    return _Checked(check)
+    return Field(check)
 
 
 def anything() -> Field:
     """Declare any value that a file may hold: what only the next fit looks at."""
-    return _Checked(lambda *_: None)
+    return Field(lambda *_: None)
 
 
 def shown(value: Any) -> str:
@@ -437,24 +377,21 @@ _OF_ESTIMATORS = stored(
     _sklearn_output_config=plain().if_there(),
 )
 
-
 # Of classes of other packages.
 _OF_OTHERS = {"FrozenEstimator": stored(estimator=has("transform"))}
 
 
+@functools.cache
 def state_of(cls: Any) -> dict[str, Field]:
     """Return what a file keeps of the objects of a class, by attribute."""
-    return _state_of(cls)
-
-
-@functools.cache
-def _state_of(cls: Any) -> dict[str, Field]:
     state: dict[str, Field] = {}
     if cls.__name__ in _OF_OTHERS:
         state = dict(_OF_OTHERS[cls.__name__])
     elif hasattr(cls, "_get_param_names"):
-        own = {name: _parameter(name) for name in cls._get_param_names()}
-        state = stored(**own) | _OF_ESTIMATORS
+        state = {name: plain() for name in cls._get_param_names()}
+        if "random_state" in state:
+            state["random_state"] = whole() | nothing()
+        state |= _OF_ESTIMATORS
     for base in reversed(cls.__mro__):
         state |= vars(base).get("_state", {})
     return state
@@ -484,26 +421,17 @@ def fitting(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _parameter(name: str) -> Field:
-    """Return what every parameter of this name may be, unless its class says more."""
-    return whole() | nothing() if name == "random_state" else plain()
-
-
-def _parameters(cls: Any) -> set[str]:
-    return set(cls._get_param_names()) if hasattr(cls, "_get_param_names") else set()
-
-
 def check_fields(cls: Any, data: dict[str, Any]) -> bool:
     """Raise ValueError unless the values of a file, by name, are what the class declares.
 
     Returns whether all that a fit gives is there: an estimator may be unfitted.
     """
-    state, parameters = state_of(cls), _parameters(cls)
-    name_of = cls.__name__
+    state, name_of = state_of(cls), cls.__name__
+    is_estimator = hasattr(cls, "_get_param_names")
+    parameters = cls._get_param_names() if is_estimator else ()
     needed = [
         name for name, field in state.items() if not field.optional and name not in parameters
     ]
-    is_estimator = hasattr(cls, "_get_param_names")
     there = [name for name in needed if name in data]
     if (there or not is_estimator) and len(there) < len(needed):
         missing = next(name for name in needed if name not in data)
@@ -524,16 +452,14 @@ def check_fields(cls: Any, data: dict[str, Any]) -> bool:
 def check_arrays(made: Any) -> None:
     """Raise ValueError unless an object's arrays have the shapes and places that it declares.
 
-    For kernels, which index by them: anybody may have changed an attribute since the fit. Takes no
-    time but for a look at each integer.
+    For kernels, which index by them: anybody may have changed an attribute since the fit.
     """
-    cls: Any = type(made)
     held = vars(made)
     scope = Scope(held)
-    for name, field in _arrays_of(cls).items():
+    for name, field in _arrays_of(type(made)).items():
         if name in held:
             try:
-                field.check(held[name], scope, whole=False)
+                field.check_array(held[name], scope, whole=False)
             except ValueError as error:
                 raise ValueError(f"{type(made).__name__}.{name} {error}; fit again") from None
     check_rest(made)
