@@ -7,8 +7,6 @@ from typing import Any
 from .files import as_path
 from .validation import check_positive
 
-__all__ = ["Checkpoint", "as_checkpoint"]
-
 
 @dataclass
 class Checkpoint:

@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from .files import allowed, as_path, replacing
 from .state import check_fields, check_rest, state_of
 
-__all__ = ["load", "save"]
-
 FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
@@ -349,7 +347,9 @@ class _Decoder:
             made = cls._from_data(data)
         else:
             made = cls.__new__(cls)
-            vars(made).update(_defaults(cls))
+            if hasattr(cls, "_get_param_names"):  # a file leaves out parameters that are no data
+                known = inspect.signature(cls).parameters.values()
+                vars(made).update({p.name: p.default for p in known if p.default is not p.empty})
             vars(made).update(data)
         if is_fitted:
             check_rest(made)
@@ -380,11 +380,3 @@ def _dtype(name: Any) -> np.dtype[Any]:
     if not isinstance(name, str) or not re.fullmatch(DTYPES, name):
         raise ValueError(f"it has values of type {name!r:.40}, and files of models have none")
     return np.dtype(name)
-
-
-def _defaults(cls: Any) -> dict[str, Any]:
-    """Return the defaults of an estimator's parameters: a file leaves out what is no data."""
-    if not hasattr(cls, "_get_param_names"):
-        return {}
-    given = inspect.signature(cls).parameters.values()
-    return {each.name: each.default for each in given if each.default is not each.empty}

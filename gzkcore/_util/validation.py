@@ -7,7 +7,7 @@ import numbers
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -109,18 +109,13 @@ def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None
         raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
 
 
-def check_dim(dim: Any, minimum: int = 1) -> int:
-    """Return the dimension of the space as an int >= 1 that kernels can count to."""
-    return _check_counted("dim", dim, minimum)
-
-
 def check_degree(degree: Any) -> int:
     """Return a degree as an int >= 0 that kernels can count to."""
-    return _check_counted("degree", degree, 0)
+    return check_dim(degree, 0, "degree")
 
 
-def _check_counted(name: str, value: Any, minimum: int) -> int:
-    """Return value as an int that is below a quarter of what kernels count in, or raise."""
+def check_dim(value: Any, minimum: int = 1, name: str = "dim") -> int:
+    """Return the dimension of the space as an int below a quarter of what kernels count in."""
     number = check_integer(name, value, minimum)
     if number >= MOST_COUNTED:
         said = f"{name}={number}" if number < 10**30 else f"{name}, of {number.bit_length()} bits,"
@@ -128,33 +123,30 @@ def _check_counted(name: str, value: Any, minimum: int) -> int:
     return number
 
 
-def _as_float(name: str, value: Any, wanted: str) -> float:
-    """Return a real number as a float, or raise naming it: integers and fractions have no end."""
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(
-            f"{name} is beyond the largest float, 1.8e+308; use a finite number {wanted}"
-        ) from None
-
-
 def check_positive(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is not a finite number > 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
-    number = _as_float(name, value, "> 0")
-    if not (math.isfinite(number) and number > 0):
+    number = _check_number(name, value, "> 0")
+    if not number:
         raise ValueError(f"{name}={value} is not usable; use a finite number > 0")
     return number
 
 
 def check_not_negative(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is not a finite number >= 0."""
+    return _check_number(name, value, ">= 0")
+
+
+def _check_number(name: str, value: Any, wanted: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
-    number = _as_float(name, value, ">= 0")
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{name}={value} is not usable; use a finite number >= 0")
+        raise TypeError(f"{name}={value!r} is not a number; use a number {wanted}")
+    try:
+        number = float(value)  # integers and fractions have no end
+    except OverflowError:
+        raise ValueError(
+            f"{name} is beyond the largest float, 1.8e+308; use a finite number {wanted}"
+        ) from None
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name}={value} is not usable; use a finite number {wanted}")
     return number
 
 
@@ -265,12 +257,9 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
         sample_weight = np.full(X.shape[0], sample_weight)
     try:
         weight = check_array(
-            sample_weight,
-            input_name="sample_weight",
-            dtype=np.float64,
-            ensure_2d=False,
+            sample_weight, input_name="sample_weight", dtype=np.float64, ensure_2d=False,
             ensure_all_finite=False,
-        )
+        )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
     if weight.shape != (X.shape[0],):
@@ -302,19 +291,23 @@ def check_sparse(X: Any) -> None:
         X.check_format(full_check=True)
 
 
+def as_doubles(name: str, values: Any, wanted: str, order: Literal["C", "K"] = "K") -> Doubles:
+    """Return values, dense or sparse, as a dense array of doubles, or raise naming them."""
+    try:
+        given = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+        if given.dtype.kind == "c":
+            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
+        doubles: Doubles = given.astype(np.float64, order=order, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass {wanted}") from None
+    return doubles
+
+
 def check_matrix(name: str, values: Any) -> Doubles:
     """Return a finite matrix of doubles, or raise naming it."""
     check_sparse(values)
     _refuse_mask(name, values)
-    if hasattr(values, "toarray"):
-        values = values.toarray()
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind == "c":
-            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
-        matrix: Doubles = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
+    matrix = as_doubles(name, values, "a matrix of numbers")
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
     raise_not_finite(matrix, name, "pass finite numbers")
@@ -397,12 +390,10 @@ def _fault(name: str, values: Any, n_dims: int | None) -> str:
         return f"{name} has dtype {array.dtype}. Complex data not supported; {real}"
     if not shape and n_dims == 2:
         return f"{name}={values!r} is one value; pass rows and columns, such as [[{values!r}]]"
-    if not shape:
-        return f"{name} has shape (); pass one value for each row of X"
+    if not shape or (n_dims == 1 and len(shape) > 1 and shape[0]):
+        return f"{name} has shape {shape}; pass one value for each row of X"
     if shape[0] == 0 or (n_dims == 2 and len(shape) == 1 and not array.size):
         return NO_ROWS.format(name)
-    if n_dims == 1 and len(shape) > 1:
-        return f"{name} has shape {shape}; pass one value for each row of X"
     if n_dims == 2 and len(shape) == 1:
         return one_dimension(values, name)
     if len(shape) > 2:

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-__all__ = ["Caught", "collected_warnings", "warn"]
-
 
 class Caught(NamedTuple):
     """A warning that was collected."""

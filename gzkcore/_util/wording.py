@@ -10,9 +10,6 @@ _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, which takes an s unless there is one.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import counted
     >>> counted(1, "row"), counted(28000, "row")
     ('1 row', '28,000 rows')
     """
@@ -22,9 +19,6 @@ def counted(number: int, noun: str) -> str:
 def in_list(name: str) -> str:
     """Return a name as it stands in a list, quoted if it could be misread there.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import in_list
     >>> in_list("age"), in_list("age "), in_list("a, b")
     ('age', "'age '", "'a, b'")
     """
@@ -35,9 +29,6 @@ def in_list(name: str) -> str:
 def named_columns(names: Sequence[str], most: int = 10) -> str:
     """Return columns by their names, the first ones of many.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import named_columns
     >>> named_columns(["age"]), named_columns(["age", "town"]), named_columns(["a", "b", "c"], 2)
     ("column 'age'", "columns 'age', 'town'", "columns 'a', 'b' and 1 more")
     """
@@ -49,9 +40,6 @@ def named_columns(names: Sequence[str], most: int = 10) -> str:
 def as_plain(value: float, digits: int) -> str:
     """Return a number with so many digits, without an exponent where it is easy to read so.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import as_plain
     >>> as_plain(14912.3, 3), as_plain(1e-7, 3)
     ('14,900', '1e-07')
     """
@@ -62,9 +50,6 @@ def as_plain(value: float, digits: int) -> str:
 def seconds_told(seconds: float) -> str:
     """Return seconds with as many digits as mean anything.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import seconds_told
     >>> [seconds_told(each) for each in (0.00123, 0.26, 3.14, 1234.5)]
     ['< 0.1', '0.3', '3.1', '1,234']
     """
@@ -76,9 +61,6 @@ def seconds_told(seconds: float) -> str:
 def plain(text: str) -> str:
     """Return a repr, or what has some in it, in one line and without NumPy's names of types.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import plain
     >>> plain("Gaussian(gamma=np.float64(0.5))")
     'Gaussian(gamma=0.5)'
     """
@@ -88,9 +70,6 @@ def plain(text: str) -> str:
 def shortened(text: str) -> str:
     """Return a plain text whose long decimal numbers are cut to four significant digits.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import shortened
     >>> shortened("Gaussian(gamma=0.3333333333333333)")
     'Gaussian(gamma=0.3333)'
     """
@@ -100,9 +79,6 @@ def shortened(text: str) -> str:
 def fitted_to(text: str, length: int) -> str:
     """Return a name with its middle left out where it is longer.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import fitted_to
     >>> fitted_to("expression of gene 17", 12), fitted_to("gene 17", 12)
     ('express…e 17', 'gene 17')
     """
@@ -115,9 +91,6 @@ def fitted_to(text: str, length: int) -> str:
 def told_apart(names: Sequence[str], length: int) -> list[str]:
     """Return names as `fitted_to` does, or from where they differ if that tells more of them apart.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import told_apart
     >>> told_apart(["the level of iron in the blood", "the level of zinc in the blood"], 16)
     ['…iron in the blo', '…zinc in the blo']
     """
@@ -133,9 +106,6 @@ def aligned(
 ) -> list[str]:
     """Return the lines of a table: the first column to the left, the others to the right or left.
 
-    Examples
-    --------
-    >>> from gzkcore._util.wording import aligned
     >>> aligned(["method", "s"], [["block", "0.1"]])
     ['method    s', 'block   0.1']
     """

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from gzkcore._util.typing import Data, Doubles, Integers, Rows
-from gzkcore._util.validation import check_sparse, raise_not_finite
+from gzkcore._util.validation import as_doubles, check_sparse, raise_not_finite
 from gzkcore._util.wording import counted, shortened
 
 from .tile_form import TileForm
@@ -212,13 +212,7 @@ def double_rows(X: Data) -> Doubles:
     So sums over columns have the same bits, however X lies in memory.
     """
     check_sparse(X)
-    try:
-        given = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-        if given.dtype.kind == "c":
-            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
-        rows: Doubles = given.astype(np.float64, order="C", copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"X is not numeric ({error}); pass rows of numbers") from None
+    rows = as_doubles("X", X, "rows of numbers", order="C")
     check_rows_shape(rows.shape)
     raise_not_finite(rows)
     return rows
