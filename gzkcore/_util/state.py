@@ -400,7 +400,7 @@ def state_of(cls: Any) -> dict[str, Field]:
 def fitted_attributes(estimator: Any) -> dict[str, Any]:
     """Return what a fit has given an estimator so far, by attribute."""
     kept = {*estimator._get_param_names(), "_sklearn_output_config"}
-    names_of_fit = state_of(type(estimator)).keys() - kept
+    names_of_fit = state_of(estimator.__class__).keys() - kept
     return {name: value for name, value in vars(estimator).items() if name in names_of_fit}
 
 
@@ -456,7 +456,7 @@ def check_arrays(made: Any) -> None:
     """
     held = vars(made)
     scope = Scope(held)
-    for name, field in _arrays_of(type(made)).items():
+    for name, field in _arrays_of(made.__class__).items():
         if name in held:
             try:
                 field.check_array(held[name], scope, whole=False)

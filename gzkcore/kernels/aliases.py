@@ -10,14 +10,7 @@ from gzkcore._util.state import holds, stored, text
 
 from .base import Kernel
 from .dot_product import ExponentialDot, Polynomial
-from .shift_invariant import (
-    Exponential,
-    Gaussian,
-    Laplacian,
-    Matern,
-    RationalQuadratic,
-    Spherical,
-)
+from .shift_invariant import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic, Spherical
 from .zonal import ArcCosine, NeuralTangent
 
 __all__ = ["as_kernel"]
@@ -57,9 +50,7 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
 class WithKernel(BaseEstimator):
     """Estimators with a parameter `kernel`, which may be an alias."""
 
-    _state = stored(
-        kernel=(text() | holds(Kernel)).if_there(),
-    )
+    _state = stored(kernel=(text() | holds(Kernel)).if_there())
 
     kernel: Any
 

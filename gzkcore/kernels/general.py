@@ -43,9 +43,7 @@ class GeneralizedZonal(Kernel):
     array([[6.]])
     """
 
-    _state = stored(
-        radial=nothing(),
-    )
+    _state = stored(radial=nothing())
 
     @property
     def holds_function(self) -> bool:
@@ -61,14 +59,12 @@ class GeneralizedZonal(Kernel):
                 f"radial={self.radial!r} is not callable; pass a function of norms that returns "
                 "an array of shape (n, q + 1, s)"
             )
-        at_zero = self.radial_values(np.zeros(1))[0]
-        worst = np.unravel_index(int(np.argmax(np.abs(at_zero[1:]))), at_zero[1:].shape) if (
-            at_zero.shape[0] > 1
-        ) else None  # fmt: skip
-        if worst is not None and abs(at_zero[1:][worst]) > 1e-12:
+        above = self.radial_values(np.zeros(1))[0, 1:]  # of all degrees but 0
+        if np.abs(above).max(initial=0.0) > 1e-12:
+            worst = np.unravel_index(int(np.argmax(np.abs(above))), above.shape)
             raise ValueError(
-                f"radial gives h_{worst[0] + 1}(0) = {at_zero[1:][worst]:g}: for l >= 1 it must be "
-                "0, since otherwise the kernel is not continuous at 0"
+                f"radial gives h_{worst[0] + 1}(0) = {above[worst]:g}: for l >= 1 it must be 0, "
+                "since otherwise the kernel is not continuous at 0"
             )
         return {"radial": self.radial}
 

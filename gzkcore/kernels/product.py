@@ -1,7 +1,7 @@
 """Products of kernels on groups of columns, such as sphere x time."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -46,9 +46,7 @@ def product_kernel(values: Sequence[float]) -> float:
 class WithParts(BaseEstimator):
     """Kernels and features with parts, whose parameters are `kernel0`, `kernel0__gamma`, ..."""
 
-    _state = stored(
-        parts=text() | holds(Kernel) | sequence(pairs(plain() | holds(Kernel))),
-    )
+    _state = stored(parts=text() | holds(Kernel) | sequence(pairs(plain() | holds(Kernel))))
 
     parts: Parts
 
@@ -131,7 +129,45 @@ def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
     return pairs
 
 
-class Product(WithParts, Kernel):
+class OfParts(WithParts, Kernel):
+    """A kernel of the kernels of its parts: `_combined` multiplies or adds what these give."""
+
+    rotation_invariant: ClassVar[bool] = False
+
+    def parts_of(
+        self, width: int, names: ArrayLike | None = None
+    ) -> list[tuple[list[int], Kernel]]:
+        """Return the numbers of the columns of each part, of so many columns, and its kernel."""
+        parts = self.parts
+        if isinstance(parts, (str, Kernel)):
+            parts = [(column, parts) for column in range(width)]
+        return [
+            (_column_numbers(columns, width, names, k), as_kernel(kernel))
+            for k, (columns, kernel) in enumerate(_pairs(parts))
+        ]
+
+    def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
+        """Return the values of the kernel, from those of each part, for so many columns."""
+        raise NotImplementedError
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        rows, others = _rows_as_given(X), None if Y is None else _rows_as_given(Y)
+        check_same_columns(rows, rows if others is None else others)
+        return self._combined(
+            rows.shape[1],
+            lambda index, kernel: kernel(
+                rows[:, index], None if others is None else others[:, index]
+            ),
+        )
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) for every row of X."""
+        rows = _rows_as_given(X)
+        return self._combined(rows.shape[1], lambda index, kernel: kernel.diag(rows[:, index]))
+
+
+class Product(OfParts):
     """Product kernel k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]).
 
     Parameters
@@ -150,7 +186,6 @@ class Product(WithParts, Kernel):
     array([[0.22313]])
     """
 
-    rotation_invariant: ClassVar[bool] = False
     instead: ClassVar[str] = "its features are ProductFeatures(parts)"
 
     def __init__(self, parts: Parts) -> None:
@@ -176,22 +211,11 @@ class Product(WithParts, Kernel):
             for index, kernel in parts
         ])  # fmt: skip
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows, others = rows_as_given(X), None if Y is None else rows_as_given(Y)
-        check_same_columns(rows, rows if others is None else others)
-        values = np.ones((rows.shape[0], rows.shape[0] if others is None else others.shape[0]))
-        for index, kernel in self.parts_of(rows.shape[1]):
-            values *= kernel(rows[:, index], None if others is None else others[:, index])
-        return values
-
-    def diag(self, X: Rows) -> Doubles:
-        """Return k(x, x) for every row of X."""
-        rows = rows_as_given(X)
-        values = np.ones(rows.shape[0])
-        for index, kernel in self.parts_of(rows.shape[1]):
-            values *= kernel.diag(rows[:, index])
-        return values
+    def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
+        product: Any = 1.0
+        for part in self.parts_of(width):
+            product *= values(*part)
+        return np.asarray(product)
 
     def tile_form(self, dim: int) -> TileForm | None:
         """Return the product of the parts' forms, on their columns; None if a part has none.
@@ -206,20 +230,8 @@ class Product(WithParts, Kernel):
             forms.append(on_columns(form, index))
         return multiplied(forms)
 
-    def parts_of(
-        self, width: int, names: ArrayLike | None = None
-    ) -> list[tuple[list[int], Kernel]]:
-        """Return the numbers of the columns of each part, of so many columns, and its kernel."""
-        parts = self.parts
-        if isinstance(parts, (str, Kernel)):
-            parts = [(column, parts) for column in range(width)]
-        return [
-            (_column_numbers(columns, width, names, k), as_kernel(kernel))
-            for k, (columns, kernel) in enumerate(_pairs(parts))
-        ]
 
-
-def rows_as_given(X: Data) -> Any:
+def _rows_as_given(X: Data) -> Any:
     """Return rows of which columns can be taken, dense or sparse, or raise."""
     rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     check_rows_shape(rows.shape)

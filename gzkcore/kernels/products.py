@@ -195,13 +195,9 @@ class KernelOperator(LinearOperator):
         return made
 
     def _see(
-        self,
-        kernel: Kernel,
-        X: Doubles,
-        Y: Doubles | None,
-        arithmetic: np.dtype[Any],
+        self, kernel: Kernel, X: Doubles, Y: Doubles | None, arithmetic: np.dtype[Any],
         tol: float | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.tol, self.arithmetic = tol, arithmetic
         kernel, self.X, self.Y = unmapped(kernel, X, Y)
         self.kernel = kernel
@@ -210,13 +206,15 @@ class KernelOperator(LinearOperator):
         self.n_tiles = 0
         reached = float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
         terms = known_terms(kernel, self.X.shape[1], self.arithmetic, reached)
-        self._terms = None if terms is None else [(*each, *self._tiles(each[0])) for each in terms]
+        self._terms = None
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
+        else:
+            self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
 
-    def _tiles(self, term: Term) -> tuple[TiledRows, TiledRows]:
-        rows = TiledRows.of(self.X, term, self.arithmetic)
-        return rows, rows if self.Y is None else TiledRows.of(self.Y, term, self.arithmetic)
+    def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
+        rows = TiledRows.of(self.X, term, dtype)
+        return rows, rows if self.Y is None else TiledRows.of(self.Y, term, dtype)
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
@@ -287,8 +285,7 @@ class KernelOperator(LinearOperator):
         known = FactorArrays.of([*others, *slopes], dim, np.float64, none * 2)
         if known is None:
             raise ValueError(f"{self.kernel!r} {NO_TABLE}")
-        rows = TiledRows.of(self.X, term, np.float64)
-        columns = rows if self.Y is None else TiledRows.of(self.Y, term, np.float64)
+        rows, columns = self._tiles(term, np.float64)
         count = len(factors)
         known.factors[count:, 3] = known.factors[:count, 3]
         out = np.zeros((len(rows.rows), rows.rows.shape[1]))
@@ -299,8 +296,7 @@ class KernelOperator(LinearOperator):
             known.factors[:count], known.factors[count:], known.numbers, known.coefficients,
             out, n_threads(len(self.X) * len(self.X if self.Y is None else self.Y)),
         )  # fmt: skip
-        found = np.zeros(dim)
-        first = 0
+        found, first = np.zeros(dim), 0
         for factor in factors:
             index = np.arange(dim) if factor.columns is None else np.asarray(factor.columns)
             here = slice(first, first + index.size)
@@ -330,7 +326,7 @@ class KernelOperator(LinearOperator):
     def times(self, V: NDArray[Any]) -> Doubles:
         """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
         if self._terms is None:
-            return self._by_matrices(V)
+            return _multiply_matrices(self.kernel, self.X, self.X if self.Y is None else self.Y, V)
         self.n_tiles = 0
         found = np.zeros((self.shape[0], V.shape[1]))
         for some in _columns(V):
@@ -339,9 +335,6 @@ class KernelOperator(LinearOperator):
                 found[:, some] += term.weight * rows.take(product)
                 self.n_tiles += n_tiles
         return found
-
-    def _by_matrices(self, V: NDArray[Any]) -> Doubles:
-        return _multiply_matrices(self.kernel, self.X, self.X if self.Y is None else self.Y, V)
 
 
 def _columns(V: NDArray[Any]) -> list[slice]:
@@ -377,17 +370,8 @@ class Runs:
     """The products of an operator in runs of rows, computed anywhere with identical results.
 
     It has what products read and no more, since it is sent to workers. A run has all columns of K:
-    where Y is X each pair of rows is computed twice.
-
-    Parameters
-    ----------
-    operator : KernelOperator
-    most : int
-        Runs; there are fewer where the rows have fewer tiles.
-
-    Attributes
-    ----------
-    count : int
+    where Y is X each pair of rows is computed twice. There are `count` runs: `most`, or fewer where
+    the rows have fewer tiles.
     """
 
     def __init__(self, operator: KernelOperator, most: int) -> None:
@@ -476,15 +460,22 @@ def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) 
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
     sloped = Term(tuple(factors))
-    rows = TiledRows.of(X, sloped, np.float64, in_order=True)
-    columns = rows if Y is None else TiledRows.of(Y, sloped, np.float64, in_order=True)
-    out = np.empty((len(X), len(X if Y is None else Y)))
+    return _tiled_matrix(sloped, known, X, Y, DOUBLE)[0]
+
+
+def _tiled_matrix(
+    term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
+) -> tuple[Any, Doubles, Doubles]:
+    """Return the factors' product at all pairs of rows, and what the norms of both multiply by."""
+    rows = TiledRows.of(X, term, dtype, in_order=True)
+    columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)
+    out = np.empty((len(X), len(X if Y is None else Y)), dtype)
     _products.kernel_matrix(
         rows.rows, rows.centers, rows.radii, rows.order, columns.rows, columns.centers,
         columns.radii, columns.order, known.factors, known.numbers, known.coefficients,
-        FAR[np.dtype(np.float64)], Y is None, out, n_threads(out.size),
+        FAR[dtype], Y is None, out, n_threads(out.size),
     )  # fmt: skip
-    return out
+    return out, rows.factor, columns.factor
 
 
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
@@ -558,18 +549,11 @@ def matrix_of(
         return total if others is not None else np.triu(total) + np.triu(total, 1).T
     total = None
     for term, known in terms:
-        left = TiledRows.of(rows, term, arithmetic, in_order=True)
-        right = left if others is None else TiledRows.of(others, term, arithmetic, in_order=True)
-        out = np.empty((len(rows), len(rows if others is None else others)), arithmetic)
-        _products.kernel_matrix(
-            left.rows, left.centers, left.radii, left.order, right.rows, right.centers,
-            right.radii, right.order, known.factors, known.numbers, known.coefficients,
-            FAR[arithmetic], others is None, out, n_threads(out.size),
-        )  # fmt: skip
+        out, left, right = _tiled_matrix(term, known, rows, others, arithmetic)
         if term.weight != 1.0 or any(factor.power for factor in term.factors):
             for start in range(0, len(out), _products.tile_rows()):
                 some = slice(start, start + _products.tile_rows())
-                out[some] *= term.weight * (left.factor[some, None] * right.factor)
+                out[some] *= term.weight * (left[some, None] * right)
         total = out if total is None else np.add(total, out, out=total)
     if total is None:
         raise ValueError(f"{kernel!r} has no terms")

@@ -24,7 +24,7 @@ from gzkcore._util.state import (
     sequence,
     stored,
     whole,
-)
+)  # fmt: skip
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import check_dim, check_integer
@@ -33,15 +33,7 @@ from gzkcore.sphere.special import exact_alpha, log_squared_coefficients
 
 from .base import Kernel
 from .dot_product import DotProductKernel
-from .families import (
-    REACH,
-    REACH_1D,
-    UNDERFLOW,
-    Cut,
-    FamilyFunctions,
-    ZonalFunctions,
-    functions_of,
-)
+from .families import REACH, REACH_1D, UNDERFLOW, Cut, FamilyFunctions, ZonalFunctions, functions_of
 from .piecewise import chebyshev, padded, piecewise
 
 __all__ = ["radial_table"]
@@ -108,13 +100,8 @@ def radial_table(
         kernel.log_derivative, dim, np.arange(degree + 1)[:, None], np.arange(order)[None, :]
     )
     out = np.empty((norms.size, degree + 1, order))
-    _series.radial_table(
-        np.ascontiguousarray(log_c),
-        norms,
-        kernel.log_envelope(norms),
-        out,
-        n_threads(8 * out.size),
-    )
+    log_e = kernel.log_envelope(norms)
+    _series.radial_table(np.ascontiguousarray(log_c), norms, log_e, out, n_threads(8 * out.size))
     return out
 
 

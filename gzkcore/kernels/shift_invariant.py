@@ -12,37 +12,12 @@ from scipy.special import gammaincinv, kve, ndtr
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_positive, check_positives, raise_not_finite
 
+from . import tile_form as tile
 from .base import Kernel, check_rows_shape, double_pair, double_rows, raise_if_learned
 from .dot_product import DotProductKernel
-from .tile_form import (
-    ABSOLUTE,
-    DIFFERENCE,
-    EXPONENTIAL,
-    LOG2_E,
-    MATERN,
-    MATERN_12,
-    MATERN_32,
-    MATERN_52,
-    PRODUCT,
-    SPHERICAL,
-    SPHERICAL_SLOPE,
-    STEEP,
-    TABLE,
-    TABLE_SLOPE,
-    Factor,
-    Slope,
-    Term,
-    TileForm,
-)
+from .tile_form import LOG2_E, Factor, Slope, Term, TileForm
 
-__all__ = [
-    "Exponential",
-    "Gaussian",
-    "Laplacian",
-    "Matern",
-    "RationalQuadratic",
-    "Spherical",
-]
+__all__ = ["Exponential", "Gaussian", "Laplacian", "Matern", "RationalQuadratic", "Spherical"]
 
 # Rows looked at for the median distance.
 _SAMPLE = 1000
@@ -123,45 +98,33 @@ class _WithGamma(ShiftInvariantKernel):
         raise_if_learned("gamma", self.gamma)
         if self.gamma == "scale":
             with np.errstate(over="ignore", invalid="ignore"):
-                variance = float(_variance(X))
-            if not math.isfinite(variance):
-                raise ValueError(
-                    "gamma='scale' is not possible, since the variance of X overflows; scale X"
-                )
-            gamma = self._from_spread(X.shape[1], variance)
-            if not math.isfinite(gamma):
-                raise ValueError(
-                    "gamma='scale' is not possible, since one over the variance of X, "
-                    f"{variance:.3g}, overflows; scale X"
-                )
-            return {"gamma": gamma}
-        if self.gamma == "median":
-            return {"gamma": self._from_median(X)}
-        raise ValueError(
-            f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale', 'median', 'learn' or "
-            "'learn-isotropic'"
-        )
+                measured = float(_variance(X))
+            one, all_of_them = "variance of X", "the variance of X overflows"
+            gamma = self._from_spread(X.shape[1], measured)
+        elif self.gamma == "median":
+            measured = self._median(X)
+            one, all_of_them = "median of distances", "distances between rows of X overflow"
+            gamma = 1.0 / measured if measured > 0 else 1.0
+        else:
+            raise ValueError(
+                f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale', 'median', 'learn' or "
+                "'learn-isotropic'"
+            )
+        if not (math.isfinite(measured) and math.isfinite(gamma)):
+            small = f"one over the {one}, {measured:.3g}, overflows"
+            reason = small if math.isfinite(measured) else all_of_them
+            raise ValueError(f"gamma={self.gamma!r} is not possible, since {reason}; scale X")
+        return {"gamma": gamma}
 
     def _from_spread(self, dim: int, variance: float) -> float:
         raise NotImplementedError
 
-    def _from_median(self, X: Rows) -> float:
-        """Return 1 / the median of the distances, as gamma multiplies them, of some rows."""
+    def _median(self, X: Rows) -> float:
+        """Return the median of what gamma multiplies, the distances, of some rows."""
         rows = double_rows(X[:: max(1, X.shape[0] // _SAMPLE)][:_SAMPLE])
         with np.errstate(over="ignore", invalid="ignore"):
             apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
-        middle = float(np.median(apart)) if apart.size else 0.0
-        if not math.isfinite(middle):
-            raise ValueError(
-                "gamma='median' is not possible, since distances between rows of X overflow; "
-                "scale X"
-            )
-        if middle > 0 and not math.isfinite(1.0 / middle):
-            raise ValueError(
-                "gamma='median' is not possible, since one over the median of distances, "
-                f"{middle:.3g}, overflows; scale X"
-            )
-        return 1.0 / middle if middle > 0 else 1.0
+        return float(np.median(apart)) if apart.size else 0.0
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
         """Return what gamma multiplies, the distances."""
@@ -272,8 +235,8 @@ class Gaussian(_WithGamma, DotProductKernel):
     def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at minus the squared distance."""
         scale = self.scale() * math.sqrt(LOG2_E / 2)
-        slope = Slope(EXPONENTIAL, 2 / LOG2_E)
-        return [Term((Factor(scale, PRODUCT, EXPONENTIAL, slope=slope),))]
+        slope = Slope(tile.EXPONENTIAL, 2 / LOG2_E)
+        return [Term((Factor(scale, tile.PRODUCT, tile.EXPONENTIAL, slope=slope),))]
 
 
 class Laplacian(_WithGamma):
@@ -328,8 +291,8 @@ class Laplacian(_WithGamma):
 
     def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at minus the sum of the distances by column."""
-        slope = Slope(EXPONENTIAL, 1 / LOG2_E)
-        return [Term((Factor(self.scale() * LOG2_E, ABSOLUTE, EXPONENTIAL, slope=slope),))]
+        scale, slope = self.scale() * LOG2_E, Slope(tile.EXPONENTIAL, 1 / LOG2_E)
+        return [Term((Factor(scale, tile.ABSOLUTE, tile.EXPONENTIAL, slope=slope),))]
 
 
 class Spherical(ShiftInvariantKernel):
@@ -380,8 +343,8 @@ class Spherical(ShiftInvariantKernel):
     def tile_form(self, dim: int) -> TileForm:
         """Return the profile of its own."""
         _check_flat(dim)
-        slope = Slope(SPHERICAL_SLOPE, 1.0)
-        return [Term((Factor(self.scale(), DIFFERENCE, SPHERICAL, slope=slope),))]
+        slope = Slope(tile.SPHERICAL_SLOPE, 1.0)
+        return [Term((Factor(self.scale(), tile.DIFFERENCE, tile.SPHERICAL, slope=slope),))]
 
 
 class RadialKernel(ShiftInvariantKernel):
@@ -434,8 +397,8 @@ class Exponential(_WithGamma, RadialKernel):
 
     def tile_form(self, dim: int) -> TileForm:
         """Return the Matern profile of nu = 1/2."""
-        slope = Slope(STEEP, 1.0)
-        return [Term((Factor(self.scale(), DIFFERENCE, MATERN_12, slope=slope),))]
+        slope = Slope(tile.STEEP, 1.0)
+        return [Term((Factor(self.scale(), tile.DIFFERENCE, tile.MATERN_12, slope=slope),))]
 
 
 class _WithLengthScale(RadialKernel):
@@ -540,24 +503,25 @@ class Matern(_WithLengthScale):
             return Gaussian(0.5 * self.scale() ** 2)._trust().tile_form(dim)
         scale = self.scale() * math.sqrt(2 * nu)
         if (nu - 0.5) % 1 or nu > 20:
-            slope = Slope(TABLE_SLOPE, 1.0, function=lambda t: _matern_slope(nu, t))
-            noise = 4e-16 * (30 + nu * math.log(1 + nu))  # exponents of that size, exponentiated
             factor = Factor(
-                scale, DIFFERENCE, TABLE, slope=slope, function=self._of_squares, noise=noise
-            )
+                scale, tile.DIFFERENCE, tile.TABLE,
+                slope=Slope(tile.TABLE_SLOPE, 1.0, function=lambda t: _matern_slope(nu, t)),
+                function=lambda t: self.profile(np.sqrt(t / (2 * nu))),
+                noise=4e-16 * (30 + nu * math.log(1 + nu)),  # exponents of that size, exponentiated
+            )  # fmt: skip
             return [Term((factor,))]
         p = int(nu - 0.5)
-        c = _matern_coefficients(p)
         if p == 0:
             return Exponential(self.scale())._trust().tile_form(dim)
+        c = [  # e^-r is multiplied by this polynomial
+            math.comb(p, j) * math.factorial(2 * p - j) * 2**j / math.factorial(2 * p)
+            for j in range(p + 1)
+        ]
         # -f'(r) / r is (c - c') / r times e^-r, and c - c' begins with r.
         steep = [c[j + 1] - (j + 2) * (c[j + 2] if j + 2 <= p else 0) for j in range(p)]
-        profile = {1: MATERN_32, 2: MATERN_52}.get(p, MATERN)
-        return [Term((Factor(scale, PRODUCT, profile, c, slope=Slope(MATERN, 1.0, steep)),))]
-
-    def _of_squares(self, t: Doubles) -> Doubles:
-        """Return the kernel at squares of (2 nu)^(1/2) |x - y| / length_scale."""
-        return self.profile(np.sqrt(t / (2 * self._check_nu())))
+        profile = {1: tile.MATERN_32, 2: tile.MATERN_52}.get(p, tile.MATERN)
+        slope = Slope(tile.MATERN, 1.0, steep)
+        return [Term((Factor(scale, tile.PRODUCT, profile, c, slope=slope),))]
 
 
 class RationalQuadratic(_WithLengthScale):
@@ -596,12 +560,11 @@ class RationalQuadratic(_WithLengthScale):
         """Return a table."""
         alpha = check_positive("alpha", self.alpha)
         steep = Slope(
-            TABLE_SLOPE,
-            1.0,
+            tile.TABLE_SLOPE, 1.0,
             function=lambda t: t * np.exp(-(alpha + 1) * np.log1p(t / (2 * alpha))),
-        )
+        )  # fmt: skip
         factor = Factor(
-            self.scale(), PRODUCT, TABLE, slope=steep,
+            self.scale(), tile.PRODUCT, tile.TABLE, slope=steep,
             function=lambda t: np.exp(-alpha * np.log1p(t / (2 * alpha))),
         )  # fmt: skip
         return [Term((factor,))]
@@ -616,14 +579,6 @@ class RationalQuadratic(_WithLengthScale):
 def _student_spread(uniforms: Doubles, nu: float) -> Doubles:
     values: Doubles = 1 / np.sqrt(gammaincinv(nu, uniforms) / nu)
     return values
-
-
-def _matern_coefficients(p: int) -> list[float]:
-    """Return of the Matern kernel of nu = p + 1/2 the polynomial that e^-r is multiplied by."""
-    return [
-        math.comb(p, j) * math.factorial(2 * p - j) * 2**j / math.factorial(2 * p)
-        for j in range(p + 1)
-    ]
 
 
 def _matern_slope(nu: float, t: Doubles) -> Doubles:

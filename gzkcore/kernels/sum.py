@@ -1,22 +1,22 @@
 """Weighted sums of kernels on groups of columns: additive models, signals on several scales."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.typing import Doubles, Rows
 
-from .base import Kernel, check_same_columns
-from .product import Parts, Product, WithParts, rows_as_given
+from .base import Kernel
+from .product import OfParts, Parts, Product
 from .tile_form import TileForm, on_columns
 
 __all__ = ["Sum"]
 
 
-class Sum(WithParts, Kernel):
+class Sum(OfParts):
     """Sum of kernels k(x, y) = sum_k weights_k kernel_k(x[columns_k], y[columns_k]).
 
     Parameters
@@ -39,7 +39,6 @@ class Sum(WithParts, Kernel):
     array([[3.135335]])
     """
 
-    rotation_invariant: ClassVar[bool] = False
     instead: ClassVar[str] = "it has features of each part, side by side; NystromFeatures takes it"
 
     def __init__(self, parts: Parts, weights: Sequence[float] | Doubles | None = None) -> None:
@@ -47,18 +46,7 @@ class Sum(WithParts, Kernel):
         self.weights = weights
 
     def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Sum":
-        """Return a copy with columns as lists of numbers, and kernels resolved on them.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_samples, n_features)
-        names : array-like of str of shape (n_features,), optional
-            The names that columns may be given by.
-
-        Returns
-        -------
-        Sum
-        """
+        """Return a copy with resolved parts, as `Product.resolve` does."""
         parts = Product(self.parts).resolve(X, names).parts
         return Sum(parts, self.weights_of(len(parts)))
 
@@ -76,26 +64,15 @@ class Sum(WithParts, Kernel):
         return weights.astype(np.float64)
 
     def _weighted(self, width: int) -> list[tuple[float, list[int], Kernel]]:
-        parts = Product(self.parts).parts_of(width)
+        parts = self.parts_of(width)
         numbers = self.weights_of(len(parts)).tolist()
         return [(number, *part) for number, part in zip(numbers, parts, strict=True)]
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows, others = rows_as_given(X), None if Y is None else rows_as_given(Y)
-        check_same_columns(rows, rows if others is None else others)
-        values = np.zeros((rows.shape[0], rows.shape[0] if others is None else others.shape[0]))
-        for weight, index, kernel in self._weighted(rows.shape[1]):
-            values += weight * kernel(rows[:, index], None if others is None else others[:, index])
-        return values
-
-    def diag(self, X: Rows) -> Doubles:
-        """Return k(x, x) for every row of X."""
-        rows = rows_as_given(X)
-        values = np.zeros(rows.shape[0])
-        for weight, index, kernel in self._weighted(rows.shape[1]):
-            values += weight * kernel.diag(rows[:, index])
-        return values
+    def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
+        total: Any = 0.0
+        for weight, *part in self._weighted(width):
+            total += weight * values(*part)
+        return np.asarray(total)
 
     def tile_form(self, dim: int) -> TileForm | None:
         """Return the parts' terms on their columns; None if a part has none."""

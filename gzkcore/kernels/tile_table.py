@@ -17,10 +17,7 @@ from gzkcore._util.typing import Doubles, Floats
 from .tile_form import Factor
 
 DEGREE = {np.dtype(np.float32): 4, np.dtype(np.float64): 9}
-PIECES = {
-    np.dtype(np.float32): range(2, 8),
-    np.dtype(np.float64): range(2, 7),
-}  # to an octave, log2
+PIECES = {np.dtype(np.float32): range(2, 8), np.dtype(np.float64): range(2, 7)}  # log2, an octave
 TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 2e-14}  # of the largest value
 OCTAVES = {np.dtype(np.float32): 120, np.dtype(np.float64): 1000}  # the furthest from 1
 FOLD = 4.0  # the largest |x - y|^2 of unit rows
@@ -115,14 +112,9 @@ def _interpolated(
 
 
 def _error(
-    table: ProfileTable,
-    halves: list[Any],
-    low: int,
-    high: int,
-    log_pieces: int,
-    dtype: Any,
+    table: ProfileTable, halves: list[Any], low: int, high: int, log_pieces: int, dtype: Any,
     blur: float,
-) -> float:
+) -> float:  # fmt: skip
     """Return the largest error at other places, beyond what a change of t by `blur` makes."""
     within = np.array([-0.97, -0.7, -0.33, 0.0, 0.41, 0.77, 0.99])
     t = _places(low, high, log_pieces, within)

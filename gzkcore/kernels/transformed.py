@@ -53,17 +53,7 @@ class Transformed(WithKernel, Kernel):
         self.matrix = matrix
 
     def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Transformed":
-        """Return a copy with the kernel resolved on mapped rows.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_samples, n_features)
-        names : ignored
-
-        Returns
-        -------
-        Transformed
-        """
+        """Return a copy with the kernel resolved on the mapped rows of X; `names` are not used."""
         matrix = self._matrix_for(X.shape[1])
         return Transformed(as_kernel(self.kernel).resolve(X @ matrix.T), matrix)
 

@@ -28,13 +28,7 @@ from .base import (
 )
 from .tile_form import DIFFERENCE, TABLE, Factor, Term, TileForm
 
-__all__ = [
-    "ArcCosine",
-    "NeuralTangent",
-    "SphereHeat",
-    "SphereMatern",
-    "Zonal",
-]
+__all__ = ["ArcCosine", "NeuralTangent", "SphereHeat", "SphereMatern", "Zonal"]
 
 # Where a series is cut that is evaluated as such, and what may be missing there.
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
@@ -134,15 +128,10 @@ class ZonalKernel(Kernel):
     def tile_form(self, dim: int) -> TileForm:
         """Return a table of angles between unit rows, by the square of their difference."""
         factor = Factor(
-            1.0,
-            DIFFERENCE,
-            TABLE,
-            bound=self.at_one(dim),
-            power=self.power,
-            unit=self.unit_sphere,
+            1.0, DIFFERENCE, TABLE, bound=self.at_one(dim), power=self.power, unit=self.unit_sphere,
             function=self.of_angles(dim),
             blur=0.0 if type(self).at_angles is not ZonalKernel.at_angles else _COSINE_ERROR,
-        )
+        )  # fmt: skip
         return [Term((factor,))]
 
     def diag(self, X: Rows) -> Doubles:
@@ -179,9 +168,8 @@ class Zonal(ZonalKernel):
     """
 
     _state = stored(
-        function=nothing().if_there(),
-        _at_one=(number(0) | nothing()).if_there(),
-    )
+        function=nothing().if_there(), _at_one=(number(0) | nothing()).if_there()
+    )  # fmt: skip
 
     unit_sphere: ClassVar[bool] = True
     subject: ClassVar[str] = "function"
