@@ -30,15 +30,8 @@ def with_callbacks(method: Method) -> Method:
 class Progress:
     """Tells the callbacks of an estimator of the equal steps of a fit.
 
-    Parameters
-    ----------
-    estimator : estimator
-    n_steps : int or None
-        At most so many; None if nobody knows.
-    task : str
-        What a step is.
-    X, y, metadata : object, optional
-        What a step works on, for callbacks that ask for it.
+    There are at most `n_steps`, None if nobody knows; `task` says what a step is, and X and y what
+    it works on, for callbacks that ask for it.
     """
 
     def __init__(

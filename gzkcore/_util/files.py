@@ -55,32 +55,28 @@ def allowed(doing: str, path: Path) -> Iterator[None]:
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError, with the remedy, unless a file can be written to this path."""
     path = as_path(path)
+    cannot = f"cannot save to {str(path)!r}"
     try:
         path.lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise OSError(
-                error.errno,
-                f"cannot save to {str(path)!r}: the name is too long; use a shorter one",
-            ) from None
+            reason = f"{cannot}: the name is too long; use a shorter one"
+            raise OSError(error.errno, reason) from None
         if isinstance(error, PermissionError):
             raise PermissionError(
-                f"cannot save to {str(path)!r}: you have no permission to enter its folder; name "
-                "another folder"
+                f"{cannot}: you have no permission to enter its folder; name another folder"
             ) from None
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
+        raise FileNotFoundError(f"{cannot}: there is no folder {path.parent}")
     if path.is_dir():
-        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
+        raise IsADirectoryError(f"{cannot}: it is a folder; name a file")
     if path.exists() and not path.is_file():
         raise OSError(
-            f"cannot save to {str(path)!r}: it is a device or a pipe, which a file would replace; "
-            "name a file"
+            f"{cannot}: it is a device or a pipe, which a file would replace; name a file"
         )
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(
-            f"cannot save to {str(path)!r}: nothing may be written in {path.parent}; name another "
-            "folder"
+            f"{cannot}: nothing may be written in {path.parent}; name another folder"
         )
 
 
@@ -133,7 +129,7 @@ def _new_part(path: Path) -> tuple[Path, int]:
             why = "" if isinstance(error, FileNotFoundError) else f" ({error.strerror})"
             raise type(error)(
                 f"cannot save to {str(path)!r}: files cannot be written to the folder "
-                f"{path.parent}{why}; name another folder",
+                f"{path.parent}{why}; name another folder"
             ) from None
         if fcntl is None:
             os.close(lock)

@@ -3,9 +3,8 @@
 Factorisations of positive definite matrices run in parallel, over a BLAS with one thread.
 Everything else runs on one thread, since the threads of LAPACK wait for each other.
 
-Eigenvectors of p x p matrices, on two cores with another program running, took these seconds with
-one thread of OpenBLAS and with two: p = 512: .1 and .2 to 1.5; 1,024: .4 and 3 to 4; 2,048: 2.3 and
-9 to 11; 4,096: 13 and 42. Products are faster with several threads, and use them.
+Eigenvectors of 2,048 x 2,048 matrices, on two cores with another program running, took 2.3 s with
+one thread of OpenBLAS and 9 to 11 s with two. Products are faster with several threads.
 """
 
 from typing import Any, TypeVar

@@ -291,7 +291,7 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
 def _data_of(value: Any) -> dict[str, Any]:
     """Return what a file keeps of an object of ours, by name."""
     own = vars(value)
-    data = {name: own[name] for name in state_of(type(value)) if name in own}
+    data = {name: own[name] for name in state_of(value.__class__) if name in own}
     return data | value._to_data() if hasattr(type(value), "_to_data") else data
 
 

@@ -621,16 +621,6 @@ def check_out(
     return out
 
 
-def _refuse_dates(y: Any) -> None:
-    """Raise if y has dates or durations: as numbers they depend on the unit of their type."""
-    for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
-        if str(dtype).startswith(("datetime64", "timedelta64")):
-            raise TypeError(
-                f"y is of type {dtype}, but must be numbers; pass, for example, days: (y - "
-                "y.min()) / np.timedelta64(1, 'D')"
-            )
-
-
 def check_labels(labels: Any, remedy: str) -> None:
     """Raise, with the remedy for numbers, if values are not labels of classes."""
     _refuse_mask("y", labels)
@@ -649,7 +639,12 @@ def check_labels(labels: Any, remedy: str) -> None:
 def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     check_some_rows(X)
-    _refuse_dates(y)
+    for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
+        if str(dtype).startswith(("datetime64", "timedelta64")):  # of any unit
+            raise TypeError(
+                f"y is of type {dtype}, but must be numbers; pass, for example, days: (y - "
+                "y.min()) / np.timedelta64(1, 'D')"
+            )
     _refuse_mask("y", y)
     if isinstance(y, numbers.Number):
         raise TypeError(

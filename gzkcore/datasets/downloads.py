@@ -69,7 +69,13 @@ def _one(
             raise FileNotFoundError(
                 f"{path} does not exist either; allow the download, or fetch {address}"
             )
-        pooch = _pooch()
+        try:
+            import pooch
+        except ImportError as error:
+            raise ImportError(
+                "data sets are fetched by pooch: pip install 'gzkcore[data]' (or pip install pooch)"
+            ) from error
+        pooch.get_logger().setLevel("WARNING")
         home.mkdir(parents=True, exist_ok=True)
         try:
             pooch.retrieve(address, published, fname=file, path=home)
@@ -78,11 +84,11 @@ def _one(
                 f"data set {name!r} could not be fetched from {address} ({error}); try again, or "
                 f"fetch it by other means and put it at {path}"
             ) from error
-    if published is not None:
+    if published is None:
+        _trust(path)
+    else:
         kind, _, expected = published.partition(":")
         _verify(path, kind, expected, "its publisher says")
-        return path
-    _trust(path)
     return path
 
 
@@ -110,17 +116,6 @@ def _trust(path: Path) -> None:
     known[path.name] = _digest(path, "sha256")
     with replacing(ledger) as beside:
         beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "data sets are fetched by pooch: pip install 'gzkcore[data]' (or pip install pooch)"
-        ) from error
-    pooch.get_logger().setLevel("WARNING")
-    return pooch
 
 
 def _from_openml(name: str, entry: str, version: int, home: Path, download: bool) -> Arrays:

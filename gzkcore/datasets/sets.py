@@ -84,9 +84,8 @@ def load(
 
     Notes
     -----
-    Files are verified by the checksum of the publisher, if there is one (CIFAR-10, faces, all of
-    OpenML). For others the sha256 of the first download is saved in ``checksums.json`` beside them,
-    and a file that no longer matches is refused. No file is read as a pickle.
+    Files are verified by the checksum of the publisher (CIFAR-10, faces, all of OpenML), others by
+    the sha256 of the first download, in ``checksums.json``. No file is read as a pickle.
 
     Examples
     --------

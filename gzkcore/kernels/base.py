@@ -133,17 +133,8 @@ class Kernel(BaseEstimator):
     def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
         """Turn draws into frequencies w of the scaled kernel, k(x, y) = E cos(w.(x - y)).
 
-        Parameters
-        ----------
-        normals : ndarray of shape (n_frequencies, dim)
-            Standard normal, or evenly spread as they are.
-        uniforms : ndarray of shape (n_frequencies,)
-            Uniform in (0, 1), independent of the normals: a frequency's share of the mixture.
-
-        Returns
-        -------
-        ndarray of shape (n_frequencies, dim)
-            ValueError if the kernel has no spectrum to draw from.
+        The normals, (n_frequencies, dim), are standard normal, or evenly spread as they are. The
+        uniforms, (n_frequencies,), are each frequency's share of the mixture.
         """
         raise ValueError(
             f"{self!r} has no spectrum to draw frequencies from; use a shift-invariant kernel "

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore._util.validation import check_integer, check_positive
+from gzkcore._util.validation import check_integer, check_not_negative, check_positive
 
 from .base import Kernel, check_list, double_pair
 from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, Factor, Slope, Term, TileForm
@@ -147,18 +147,14 @@ class Polynomial(DotProductKernel):
 
     def _numbers(self) -> tuple[int, float]:
         degree = check_integer("degree", self.degree, 1)
-        given: Any = self.coef0
-        if isinstance(given, bool) or not isinstance(given, numbers.Real):
-            raise TypeError(f"coef0={given!r} is not a number; use a number >= 0")
-        coef0 = float(given)
-        if coef0 < 0:
+        coef0: Any = self.coef0
+        if isinstance(coef0, numbers.Real) and coef0 < 0:
+            coef0 = float(coef0)
             raise ValueError(
                 f"coef0={coef0:g} makes the coefficient of degree {degree - 1} in <x, y> "
                 f"{degree * coef0:g} < 0, so the kernel is not positive definite; use coef0 >= 0"
             )
-        if not math.isfinite(coef0):
-            raise ValueError(f"coef0={coef0} is not usable; use a finite number >= 0")
-        return degree, coef0
+        return degree, check_not_negative("coef0", coef0)
 
     def scale(self) -> float:
         """Return sqrt(gamma)."""

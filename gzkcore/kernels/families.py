@@ -179,8 +179,18 @@ class DotProductFunctions(FamilyFunctions):
         self.n_degrees = 1 + (highest if dim > 1 else min(highest, 1))  # on a line: even and odd
 
     def table(self, norms: Doubles) -> Doubles:
-        """Return roots of the terms of the Taylor series."""
-        return _powers(self.kernel, norms, self.n_powers)
+        """Return roots of the terms of the Taylor series, (n, n_powers): all degrees share them.
+
+        (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times (mu_l^j)^(1/2) they are the h_(l,i)
+        of Eq 12.
+        """
+        j = np.arange(self.n_powers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_t = np.log(norms)[:, None] * j
+        log_t[:, 0] = 0.0
+        log_c = 0.5 * (self.kernel.log_derivative(j) - gammaln(j + 1))
+        roots: Doubles = np.exp(log_c + log_t + self.kernel.log_envelope(norms)[:, None])
+        return roots
 
     def values(self, table: Doubles, degree: int) -> Doubles:
         """Return h_(l,i), i = 0, 1, ..."""
@@ -311,8 +321,7 @@ class GeneralFunctions(FamilyFunctions):
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: a table instead of the user's function."""
         reach = 2 * self.furthest
-        table = self.saved or (reach, piecewise(self._flat, 0.0, reach))
-        return {"saved": table}
+        return {"saved": self.saved or (reach, piecewise(self._flat, 0.0, reach))}
 
     def _flat(self, norms: Doubles) -> Doubles:
         return self.table(norms).reshape(norms.size, -1)
@@ -363,21 +372,6 @@ def orders_needed(degree: int, r: float, dim: int) -> int:
     nu = degree + dim / 2
     peak = (math.sqrt(nu * nu + r**4) - nu) / 2
     return int(peak + 9 * math.sqrt(peak + 1) + 24)
-
-
-def _powers(kernel: DotProductKernel, norms: Doubles, count: int) -> Doubles:
-    """Square roots of the terms of the Taylor series, (n, count): all degrees share them.
-
-    (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times (mu_l^j)^(1/2) they are the h_(l,i) of
-    Eq 12.
-    """
-    j = np.arange(count)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_t = np.log(norms)[:, None] * j
-    log_t[:, 0] = 0.0
-    log_c = 0.5 * (kernel.log_derivative(j) - gammaln(j + 1))
-    roots: Doubles = np.exp(log_c + log_t + kernel.log_envelope(norms)[:, None])
-    return roots
 
 
 def _negligible(tail: float, degree: int, dim: int, n_columns: int) -> bool:

@@ -28,20 +28,9 @@ STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rou
 
 
 def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles | None:
-    """Return the gradients of x -> k(x, Y) coef.
+    """Return the gradients of x -> k(x, Y) coef at the rows of X, (n_rows, n_targets, dim).
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : ndarray of shape (n_rows, dim)
-    Y : ndarray of shape (n_points, dim)
-    coef : ndarray of shape (n_points, n_targets)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_targets, dim), or None
-        None for kernels without slopes: zonal ones, functions.
+    None for kernels without slopes: zonal ones, functions.
     """
     inner, rows, points = unmapped(kernel, X, Y)
     if inner is not kernel:

@@ -27,8 +27,6 @@ from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
 
-__all__: list[str] = []
-
 # The normal priors of the logarithms of lengths, about the middles of their part, and of the noise;
 # where the search for the noise starts, and how far it goes.
 LENGTH_SPREAD = 1.5
@@ -51,12 +49,7 @@ class Block(NamedTuple):
 
 
 class Criterion:
-    """N and its gradient, see the head of this file; theta ends with the logarithm of the noise.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    """
+    """N and its gradient, see the head of this file; theta ends with the logarithm of the noise."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks, self.evaluations = blocks, 0

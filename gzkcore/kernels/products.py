@@ -144,9 +144,8 @@ class KernelOperator(LinearOperator):
 
     Attributes
     ----------
-    kernel : Kernel
-    arithmetic : dtype
-    shape : tuple
+    kernel, arithmetic, shape
+        As they are used.
     n_tiles : int
         Number of pairs of tiles of 256 rows that the last product computed.
 
@@ -234,8 +233,8 @@ class KernelOperator(LinearOperator):
         """Differentiate sum_q a_q^T K b_q with respect to the logarithm of each column's length.
 
         The length of a column is its lengthscale: 1 / (2 gamma)^(1/2) for the Gaussian,
-        `length_scale` for Matern. If all columns share one length, its derivative is the sum over
-        the columns. For a `Transformed` kernel the columns are those of the mapped rows.
+        `length_scale` for Matern. The derivative of a shared length is the sum over the columns.
+        For a `Transformed` kernel the columns are those of the mapped rows.
 
         Parameters
         ----------
@@ -304,10 +303,6 @@ class KernelOperator(LinearOperator):
             np.add.at(found, index, term.weight * weight * out[:, here].sum(axis=0))
             first = here.stop
         return found
-
-    def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
-        product: NDArray[Any] = self._matmat(v.reshape(-1, 1))[:, 0]
-        return product
 
     def _adjoint(self) -> "KernelOperator":
         if self.Y is None:
@@ -465,7 +460,7 @@ def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) 
 
 def _tiled_matrix(
     term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
-) -> tuple[Any, Doubles, Doubles]:
+) -> tuple[NDArray[Any], Doubles, Doubles]:
     """Return the factors' product at all pairs of rows, and what the norms of both multiply by."""
     rows = TiledRows.of(X, term, dtype, in_order=True)
     columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)

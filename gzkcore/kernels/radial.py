@@ -119,9 +119,7 @@ class _Grid(NamedTuple):
         if high - low <= SPHERE * high:
             return cls(np.array([high]), np.ones(1), 1)
         guard = 32 + int(2 * min(high, REACH if dim > 1 else REACH_1D))
-        weights = np.concatenate(
-            [np.full(norms.size, 1 / norms.size), np.full(guard, 1e-2 / guard)]
-        )
+        weights = np.repeat([1 / norms.size, 1e-2 / guard], [norms.size, guard])
         return cls(np.concatenate([norms, chebyshev(low, high, guard)]), weights, norms.size)
 
     def rim(self, reach: float) -> int:
@@ -137,23 +135,10 @@ class RadialFunctions:
     of their table over the norms of the data. The kernel does not change, and the rotated functions
     decrease at the optimal rate. On a sphere one function remains, A_l(t, r) / sqrt(A_l(r, r)).
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    dim : int
-    shell : (float, float)
-        Smallest and largest scaled norm.
-    norms : ndarray
-        Quantiles of the scaled norms, with equal probabilities; energies are means over them.
-    n_columns : int
-        Degrees are added until there are at least this number of harmonics,
-    tol : float
-        and until the truncation error at the largest norm is at most tol.
-    max_degree : int, optional
-        Stop here instead of by n_columns and tol.
-    order : int, optional
-        Number of functions of every degree that are kept without rotation.
+    The shell is the smallest and the largest scaled norm; norms are quantiles of the scaled norms,
+    with equal probabilities. Degrees are added until there are `n_columns` harmonics or more, and
+    the truncation error at the largest norm is at most `tol`; or up to `max_degree`. With `order`
+    so many functions of every degree are kept without rotation.
 
     Attributes
     ----------
@@ -177,16 +162,9 @@ class RadialFunctions:
     )
 
     def __init__(
-        self,
-        kernel: Kernel,
-        dim: int,
-        shell: tuple[float, float],
-        norms: Doubles,
-        n_columns: int,
-        tol: float,
-        max_degree: int | None = None,
-        order: int | None = None,
-    ) -> None:
+        self, kernel: Kernel, dim: int, shell: tuple[float, float], norms: Doubles, n_columns: int,
+        tol: float, max_degree: int | None = None, order: int | None = None,
+    ) -> None:  # fmt: skip
         self.kernel, self.dim, self.shell = kernel, dim, shell
         self._groups: list[Integers] = []
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}

@@ -70,8 +70,8 @@ class Sum(OfParts):
 
     def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
         total: Any = 0.0
-        for weight, *part in self._weighted(width):
-            total += weight * values(*part)
+        for weight, index, kernel in self._weighted(width):
+            total += weight * values(index, kernel)
         return np.asarray(total)
 
     def tile_form(self, dim: int) -> TileForm | None:

@@ -103,15 +103,12 @@ TileForm: TypeAlias = list[Term]  # a sum
 
 def on_columns(form: TileForm, index: Sequence[int]) -> TileForm:
     """Return a form for rows of which the columns `index` are those of the form."""
-    return [
-        replace(term, factors=tuple(_on_columns(factor, index) for factor in term.factors))
-        for term in form
-    ]
 
+    def moved(factor: Factor) -> Factor:
+        columns = index if factor.columns is None else [index[column] for column in factor.columns]
+        return replace(factor, columns=[*columns])
 
-def _on_columns(factor: Factor, index: Sequence[int]) -> Factor:
-    columns = index if factor.columns is None else [index[column] for column in factor.columns]
-    return replace(factor, columns=[*columns])
+    return [replace(term, factors=tuple(map(moved, term.factors))) for term in form]
 
 
 def multiplied(forms: Sequence[TileForm]) -> TileForm | None:

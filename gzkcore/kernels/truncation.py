@@ -129,8 +129,7 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
 
     Notes
     -----
-    A sum of O(ab) positive terms, each computed from the previous one and rescaled as they grow,
-    without overflow or cancellation.
+    A sum of O(ab) positive terms, rescaled as they grow: without overflow or cancellation.
 
     References
     ----------
@@ -174,15 +173,10 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
     Raises
     ------
     TypeError, ValueError
-        If degree is not an integer >= 16; if the kernel is defined on the unit sphere only; if its
-        derivatives grow faster than any C beta^j, as they do if its Taylor series has a finite
-        radius of convergence.
-
-    Notes
-    -----
-    beta is the rate of growth over the upper half of the degrees. If this rate still rises, the
-    derivatives are like j! rho^(-j) (a series that converges up to rho) or like (j/2)^(j/2) (growth
-    like exp(t^2)), and an error is raised.
+        If degree is not an integer >= 16; if the kernel is no dot-product kernel; if its
+        derivatives grow faster than any C beta^j: the rate of growth over the upper half of the
+        degrees, which is beta, still rises. They are like j! rho^(-j) (a series that converges up
+        to rho) or like (j/2)^(j/2) (growth like exp(t^2)).
 
     References
     ----------

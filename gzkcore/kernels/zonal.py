@@ -338,8 +338,7 @@ class SphereKernel(ZonalKernel):
     def _summed(self, dim: int) -> Doubles:
         """Return the series that `kappa` is the sum of."""
         c = self.series(dim, _LONGEST_SERIES)
-        total = np.cumsum(c)
-        c = c[: int(np.searchsorted(total, 1 - _MISSING)) + 1]
+        c = c[: int(np.searchsorted(np.cumsum(c), 1 - _MISSING)) + 1]
         c += max(1.0 - float(c.sum()), 0.0) * _last_half(c.size)
         return c
 
