@@ -25,13 +25,7 @@ from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
 from gzkcore._util.wording import aligned, counted, plain, shortened
 from gzkcore.features.base import check_unit
-from gzkcore.features.trials import (
-    AS_GOOD,
-    JUDGED,
-    cheapest_of_the_best,
-    check_widths,
-    split_rows,
-)
+from gzkcore.features.trials import AS_GOOD, JUDGED, cheapest_of_the_best, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
 from .draw import draw_comparison, name_of
@@ -66,9 +60,8 @@ class Comparison:
         Of the data.
     n_fitted, n_judged : int
         Number of rows that each seed fits to, and of the other rows that it is judged by.
-    n_seeds : int
-    lam : float
-        Ridge of `spectral_error`, in units of the kernel matrix of all rows.
+    n_seeds, lam
+        As they were asked for.
     machine : dict
         Instruction set, threads, and version of the package.
     rows : list of dict
@@ -243,27 +236,24 @@ def compare(
         features.
     kernel : str, Kernel or callable, default="gaussian"
         An alias or instance of `gzkcore.kernels`, "additive_chi2" or "skewed_chi2" (with skewedness
-        1), or a function of two arrays of rows that a new process can import: from a module, not
-        a script or notebook.
+        1), or a function of two arrays of rows in a module that a new process can import.
     methods : "all" or sequence of str, default="all"
         Names as in the result; "whole" is the whole kernel without features. Methods that are not
         possible for this kernel or these data are listed in `refused`, with the reason.
     n_components : int or sequence of int, default=(256, 1024)
         Widths to try.
     n_seeds : int, default=3
-        Number of random seeds. For each seed, features, rows to fit to and rows to judge by are
-        drawn; the rows are the same for all methods.
+        Each seed draws features, and rows to fit to and to judge by, the same for all methods.
     max_samples : int, default=10_000
-        Largest number of rows that are fitted to and timed; they are drawn from all rows.
+        Largest number of rows that are fitted to and timed.
     max_seconds : float, default=300.0
         A method that takes longer for one seed is stopped and listed in `refused`.
     lam : float, default=1.0
         Ridge of `spectral_error`, in units of the kernel matrix of all rows.
     output : str or path, optional
-        A .json file for the results, written after every run. Runs of the same data and settings
-        that it contains are not repeated. Methods, widths and seeds may be added, also by two calls
-        at once. A function as kernel is identified by its name: if you edit the function, use
-        another output.
+        A .json file for the results, written after every run; what it contains is not repeated.
+        Methods, widths and seeds may be added, also by two calls at once. A function as kernel is
+        identified by its name: if you edit it, use another output.
     random_state : int, RandomState, Generator or None, default=None
         None: the seed in `output`, or a new one.
     n_samples : int, optional
@@ -286,23 +276,21 @@ def compare(
 
     Notes
     -----
-    Methods run one after another, with all threads that the package may use. Each method and width
-    has a separate process, which ends with this process. A run whose error is not finite is
-    refused.
+    Methods run one after another, with all threads that the package may use, each with a width in a
+    separate process. A run whose error is not finite is refused.
 
-    Times are wall-clock times, medians over the seeds. For each seed `fit` is called once, and
-    `transform` three times on the rows of the fit, each time into a new array; the shortest time
-    counts. Memory is the peak of the process during fit and transform, minus its memory before,
-    with data and libraries loaded (Linux: VmHWM minus VmRSS; elsewhere growth of the peak).
+    Times are wall-clock times, medians over the seeds, of `fit` and of the fastest of three calls
+    of `transform` on the rows of the fit, into a new array. Memory is the peak of the process
+    during fit and transform, minus its memory before, with data and libraries loaded (Linux: VmHWM
+    minus VmRSS; elsewhere growth of the peak).
 
-    "whole" is a `KernelRidge`, measured once for all widths. Its kernel has no error. Its
-    `fit_seconds` include the ridge regression, which is not included for features; its
-    `row_seconds` are those of predictions. With y its alpha is chosen by held-out rows: a fifth of
-    at most 3,000 rows of the fit, or five folds if there are fewer than 1,000. This choice is not
-    timed. Without y it solves for random targets, with alpha = `lam`.
+    "whole" is a `KernelRidge`, measured once for all widths. Its `fit_seconds` include the ridge
+    regression, unlike those of features; its `row_seconds` are those of predictions. With y its
+    alpha is chosen by held-out rows: a fifth of at most 3,000 rows of the fit, or five folds if
+    there are fewer than 1,000. Without y it solves for random targets, with alpha = `lam`.
 
-    "gegenbauer-published" uses the best of 18 pairs of degree and order, chosen on rows of the fit;
-    this choice is not timed.
+    "gegenbauer-published" uses the best of 18 pairs of degree and order, chosen on rows of the fit.
+    Choices are not timed.
 
     References
     ----------
@@ -322,12 +310,18 @@ def compare(
     n_seeds = check_integer("n_seeds", n_seeds, 1)
     most = check_integer("max_samples", max_samples, 1)
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
-    data = _check_rows(X)
+    data = as_rows(X, "compare")
     n_given = data.shape[0]
+    if n_given < FEWEST_ROWS:
+        raise ValueError(
+            f"X has {counted(n_given, 'row')}, but a comparison needs {FEWEST_ROWS} or more"
+        )
     targets = None if y is None else _check_targets(y, data)
     total = n_given if n_samples is None else check_integer("n_samples", n_samples, n_given)
     store = Store(output, "compare", "compare", _check_kept)
-    seed = _seed(random_state, store)
+    seed = int(as_seed_sequence(random_state).generate_state(1)[0])
+    if random_state is None:
+        seed = int(store.settings.get("seed", seed))
     draws = generator(seed)
     if n_given > most + JUDGED:
         pool = np.sort(draws.choice(n_given, most + JUDGED, replace=False))
@@ -357,15 +351,6 @@ def compare(
 
 
 # ---- arguments
-
-
-def _check_rows(X: Data) -> Rows:
-    rows = as_rows(X, "compare")
-    if rows.shape[0] < FEWEST_ROWS:
-        raise ValueError(
-            f"X has {counted(rows.shape[0], 'row')}, but a comparison needs {FEWEST_ROWS} or more"
-        )
-    return rows
 
 
 def check_methods(methods: Any) -> list[str]:
@@ -398,13 +383,6 @@ def _check_targets(y: ArrayLike, X: Rows) -> Doubles:
             "or omit y"
         )
     return targets
-
-
-def _seed(random_state: Seed, store: Store) -> int:
-    """Return the seed that is asked for, else that of the file, else a fresh one."""
-    if random_state is None and "seed" in store.settings:
-        return int(store.settings["seed"])
-    return int(as_seed_sequence(random_state).generate_state(1)[0])
 
 
 def _resolved(kernel: Any, data: Rows) -> Kernel:
@@ -462,12 +440,7 @@ def _missing(found: Found, method: str, width: int | None, n_seeds: int, limit: 
 
 
 def _measure_all(
-    task: Task,
-    cells: list[Cell],
-    n_seeds: int,
-    limit: float,
-    store: Store,
-    tell: Progress,
+    task: Task, cells: list[Cell], n_seeds: int, limit: float, store: Store, tell: Progress
 ) -> dict[Cell, str]:
     """Run what is missing, and keep it; return why processes died, which is not kept."""
     todo = {cell: _missing(store.found, *cell, n_seeds, limit) for cell in cells}
@@ -496,11 +469,7 @@ def _measure_all(
 
 
 def _outcome(
-    cells: list[Cell],
-    n_seeds: int,
-    found: Found,
-    died: dict[Cell, str],
-    n_fitted: int,
+    cells: list[Cell], n_seeds: int, found: Found, died: dict[Cell, str], n_fitted: int
 ) -> tuple[list[Row], list[Row]]:
     """Return what was measured, by width and error, and why other methods weren't."""
     rows = []
@@ -593,12 +562,8 @@ def ranked(rows: list[Row]) -> list[Row]:
                 row[ratio] = row[value] / least if least > 0 else 1.0
     for row in rows:
         row["front"] = not any(_beats(other, row) for other in rows)
-    return sorted(rows, key=lambda row: (_place(row), row["error"]))
-
-
-def _place(row: Row) -> float:
-    """Return the width of features; the whole kernel, which has none, comes after all of them."""
-    return math.inf if row["n_components"] is None else float(row["n_components"])
+    # The whole kernel, which has no width, comes after all features.
+    return sorted(rows, key=lambda row: (row["n_components"] or math.inf, row["error"]))
 
 
 def _beats(one: Row, other: Row) -> bool:

@@ -112,10 +112,7 @@ def _peak_when_warm(features: Any, train: Rows) -> PeakMemory:
 def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:
     """Compare the kernel of the features with the exact one."""
     K = np.asarray(task.kernel(dense(test)), dtype=np.float64)
-    errors = {
-        "error": relative_frobenius_error(K, Z),
-        "mean_error": mean_kernel_error(K, Z),
-    }
+    errors = {"error": relative_frobenius_error(K, Z), "mean_error": mean_kernel_error(K, Z)}
     with contextlib.suppress(ValueError):  # a user's function need not be positive definite
         epsilon = spectral_error(K, Z, task.lam)
         errors |= {"spectral_error": epsilon} if math.isfinite(epsilon) else {}

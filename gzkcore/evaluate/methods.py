@@ -112,10 +112,7 @@ class SkewedChi2(_OfHistograms):
         return values
 
 
-OF_HISTOGRAMS: dict[str, type[Kernel]] = {
-    "additive_chi2": AdditiveChi2,
-    "skewed_chi2": SkewedChi2,
-}
+OF_HISTOGRAMS: dict[str, type[Kernel]] = {"additive_chi2": AdditiveChi2, "skewed_chi2": SkewedChi2}
 
 
 def as_any_kernel(kernel: Any) -> Kernel:
@@ -184,12 +181,15 @@ def _product(want: Wanted) -> Any:
     return ProductFeatures(list(enumerate(kernels)), want.width, random_state=want.seed)
 
 
-def _rbf_sampler(want: Wanted) -> Any:
-    if not isinstance(want.kernel, Gaussian):
-        raise UnsuitableError("is for the Gaussian alone; use RandomFourierFeatures")
-    return kernel_approximation.RBFSampler(
-        gamma=want.gamma, n_components=want.width, random_state=want.seed
-    )
+def _of_sklearn(kernel: type[Kernel], only: str, make: Callable[[Wanted], Any]) -> Method:
+    """Features of scikit-learn for one kernel."""
+
+    def made(want: Wanted) -> Any:
+        if not isinstance(want.kernel, kernel):
+            raise UnsuitableError(f"is for {only}")
+        return make(want).set_params(n_components=want.width, random_state=want.seed)
+
+    return made
 
 
 def _nystroem(want: Wanted) -> Any:
@@ -204,19 +204,8 @@ def _nystroem(want: Wanted) -> Any:
 
 
 def _polynomial_count_sketch(want: Wanted) -> Any:
-    if not isinstance(want.kernel, Polynomial):
-        raise UnsuitableError("is for the polynomial kernel alone")
     return kernel_approximation.PolynomialCountSketch(
-        gamma=want.gamma, degree=want.kernel.degree, coef0=want.kernel.coef0,
-        n_components=want.width, random_state=want.seed,
-    )  # fmt: skip
-
-
-def _skewed_chi2_sampler(want: Wanted) -> Any:
-    if not isinstance(want.kernel, SkewedChi2):
-        raise UnsuitableError("is for kernel='skewed_chi2' alone")
-    return kernel_approximation.SkewedChi2Sampler(
-        skewedness=1.0, n_components=want.width, random_state=want.seed
+        gamma=want.gamma, degree=want.kernel.degree, coef0=want.kernel.coef0
     )
 
 
@@ -257,11 +246,21 @@ METHODS: dict[str, Method] = {
     "nystrom-accelerated-rls": _ours(NystromFeatures, landmarks="accelerated-rls"),
     "nystrom-kmeans++": _ours(NystromFeatures, landmarks="kmeans++"),
     "nystrom-uniform": _ours(NystromFeatures, landmarks="uniform"),
-    "sklearn-RBFSampler": _rbf_sampler,
+    "sklearn-RBFSampler": _of_sklearn(
+        Gaussian,
+        "the Gaussian alone; use RandomFourierFeatures",
+        lambda want: kernel_approximation.RBFSampler(gamma=want.gamma),
+    ),
     "sklearn-Nystroem": _nystroem,
-    "sklearn-PolynomialCountSketch": _polynomial_count_sketch,
+    "sklearn-PolynomialCountSketch": _of_sklearn(
+        Polynomial, "the polynomial kernel alone", _polynomial_count_sketch
+    ),
     "sklearn-AdditiveChi2Sampler": _additive_chi2_sampler,
-    "sklearn-SkewedChi2Sampler": _skewed_chi2_sampler,
+    "sklearn-SkewedChi2Sampler": _of_sklearn(
+        SkewedChi2,
+        "kernel='skewed_chi2' alone",
+        lambda _: kernel_approximation.SkewedChi2Sampler(skewedness=1.0),
+    ),
 }
 
 # The name of the method that has no features, and no width; and all names.

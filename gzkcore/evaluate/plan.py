@@ -6,6 +6,7 @@ orders of magnitude (see `theory`), while an exact kernel matrix of a few hundre
 time.
 """
 
+import contextlib
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -80,7 +81,7 @@ class Plan:
         s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from at most 8,192. A ridge
         regression with the ridge lam can use about this many features, or more.
     max_error : float
-        The relative error of the kernel that was asked for.
+        That was asked for.
     whole : WholeCost or None
         Expected cost of a `KernelRidge` with the whole kernel and alpha = lam on all rows; None if
         its matrix is not positive definite.
@@ -141,14 +142,11 @@ class Plan:
         header = ["method", "features", "error of the kernel", "seconds", "MB"]
         cells = [
             [
-                row["method"],
-                f"{row['n_components']:,}",
-                f"{row['error']:.2g}",
-                seconds_told(row["seconds"]),
-                _megabytes(row["megabytes"]),
+                row["method"], f"{row['n_components']:,}", f"{row['error']:.2g}",
+                seconds_told(row["seconds"]), _megabytes(row["megabytes"]),
             ]
             for row in self._shown()
-        ]
+        ]  # fmt: skip
         lines += aligned(header, cells)
         if self.whole is not None:
             lines.append(
@@ -264,12 +262,11 @@ def plan(
 
     Notes
     -----
-    Features are fitted to at most 2,048 rows and judged by 512 others; seconds are measured on
-    these and scaled to all rows. The whole kernel is solved on at most 8,192 rows, from which the
-    statistical dimension is estimated too. A plan takes a few seconds for widths of hundreds, and
-    ten for thousands, for any n. Errors above 1e-3 agree with those on other rows of the same kind
-    within a factor of 1.5 in nine of ten cases. Smaller errors depend on the few rows that are
-    furthest out, and may be far larger on more rows.
+    Features are fitted to at most 2,048 rows and judged by 512 others, on which seconds are
+    measured too. The whole kernel is solved on at most 8,192 rows. A plan takes a few seconds for
+    widths of hundreds, and ten for thousands, for any n. Errors above 1e-3 agree with those on
+    other rows of the same kind within a factor of 1.5 in nine of ten cases. Smaller errors depend
+    on the few rows that are furthest out, and may be far larger on more rows.
 
     With y a `KernelRegressor` chooses a kernel on at most 8,000 rows, in 5 to 60 s. Each form is
     fitted to a quarter, a half and all of these rows except one fold, on which its error is
@@ -303,7 +300,9 @@ def plan(
     K = resolved(dense(test))
     trials, table = _tried(resolved, widths, train, test, K, total, seed)
     best = _recommended(trials, max_error)
-    whole = _whole(resolved, rows, lam, total, seed)
+    whole = None
+    with contextlib.suppress(NotPositiveDefinite):
+        whole = cost_of(resolved, rows, lam, total, np.random.default_rng(seed))
     dimension = statistical_dimension(K, lam * K.shape[0] / total)
     if whole is not None and rows.shape[0] > K.shape[0]:  # more rows tell more
         dimension = whole.statistical_dimension
@@ -326,36 +325,29 @@ def plan(
         classify=classify,
         table=table,
         recommendation=" ".join(advice),
-        n_columns=_n_columns(X, rows),
+        n_columns=len(X.columns) if hasattr(X, "columns") else getattr(X, "shape", rows.shape)[1],
         _estimator=best.candidate.features,
         _recommended=(best.candidate.name, best.n_components),
     )
 
 
 def _tried(
-    kernel: Kernel,
-    widths: Sequence[int],
-    train: Rows,
-    test: Rows,
-    K: Doubles,
-    n_samples: int,
+    kernel: Kernel, widths: Sequence[int], train: Rows, test: Rows, K: Doubles, n_samples: int,
     seed: int,
-) -> tuple[list[Trial], list[dict[str, Any]]]:
+) -> tuple[list[Trial], list[dict[str, Any]]]:  # fmt: skip
     """Return every trial, and what the table says of it."""
     trials, table = [], []
     for width in widths:
         for trial in judge(candidates(kernel, width, train, seed), train, test, K)[0]:
             trials.append(trial)
-            table.append(
-                {
-                    "method": trial.candidate.name,
-                    "n_components": width,
-                    "error": trial.error,
-                    "seconds": n_samples * seconds_per_row(trial.fitted, test),
-                    "megabytes": n_samples * width * test.dtype.itemsize / 1e6,
-                    "about": trial.fitted._about(),
-                }
-            )
+            table.append({
+                "method": trial.candidate.name,
+                "n_components": width,
+                "error": trial.error,
+                "seconds": n_samples * seconds_per_row(trial.fitted, test),
+                "megabytes": n_samples * width * test.dtype.itemsize / 1e6,
+                "about": trial.fitted._about(),
+            })  # fmt: skip
     return trials, table
 
 
@@ -403,20 +395,6 @@ def _why_not(best: Trial, trials: Sequence[Trial]) -> Iterator[str]:
             f"With as many, {least.candidate.name} has an error of {least.error:.2g}, but its "
             f"features take {as_plain(least.flops / best.flops, 2)} times the operations."
         )
-
-
-def _n_columns(X: Data, rows: Rows) -> int:
-    """Return how many columns were given."""
-    names, shape = getattr(X, "columns", None), getattr(X, "shape", rows.shape)
-    return int(shape[1] if names is None else len(names))
-
-
-def _whole(kernel: Kernel, X: Rows, lam: float, n_samples: int, seed: int) -> WholeCost | None:
-    """Return what the whole kernel takes, None if its matrix is not positive definite."""
-    try:
-        return cost_of(kernel, X, lam, n_samples, np.random.default_rng(seed))
-    except NotPositiveDefinite:
-        return None
 
 
 def _beyond(whole: WholeCost | None, widest: int, too_few: bool) -> Iterator[str]:

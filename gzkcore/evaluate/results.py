@@ -27,25 +27,11 @@ Found: TypeAlias = dict[str, dict[str, Any]]
 
 
 class Store:
-    """What the jobs of an experiment have found, and the file that keeps it, if there is one.
+    """What the jobs of an experiment have found, and the .json file that keeps it, if there is one.
 
-    Parameters
-    ----------
-    path : str, path or None
-        A .json file; None: nothing is kept.
-    of : str
-        The command that writes such files, for messages.
-    name : str
-        The experiment.
-    check : callable, optional
-        `check(settings, found)` raises KeyError, TypeError or ValueError if the file can't be
-        one of this experiment.
-
-    Attributes
-    ----------
-    settings : dict
-        Those of the file, then those that are agreed on.
-    found : dict of str to dict
+    `settings` are those of the file, then those that are agreed on. `of` is the command that writes
+    such files, for messages. `check(settings, found)` raises KeyError, TypeError or ValueError if
+    the file can't be one of this experiment.
     """
 
     def __init__(

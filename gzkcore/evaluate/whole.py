@@ -27,14 +27,9 @@ WARM_ROWS = 64
 
 
 def fit_and_predict(
-    kernel: Kernel,
-    train: Rows,
-    test: Rows,
-    y: Doubles | None,
-    alpha: float,
-    seed: int,
+    kernel: Kernel, train: Rows, test: Rows, y: Doubles | None, alpha: float, seed: int,
     memory: bool,
-) -> tuple[dict[str, Any], Doubles | None]:
+) -> tuple[dict[str, Any], Doubles | None]:  # fmt: skip
     """Fit a `KernelRidge`; return what it took, as `measure` does, and predictions of the test.
 
     With targets its alpha is chosen first, which is not timed; without, targets are noise and alpha

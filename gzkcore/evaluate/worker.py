@@ -48,12 +48,7 @@ class LateError(OSError):
 class Worker:
     """A process that works, started when it is needed, and again if it has ended; close it.
 
-    Parameters
-    ----------
-    work : callable
-        A function of a module. `work(task, *job)` yields results that JSON can hold.
-    task : object
-        Is pickled.
+    The function `work(task, *job)` of a module yields results that JSON can hold.
     """
 
     def __init__(self, work: Callable[..., Iterator[Any]], task: Any) -> None:
@@ -61,12 +56,7 @@ class Worker:
         self._process: Any = None
 
     def run(self, *job: Any, limit: float = math.inf) -> Iterator[Any]:
-        """Yield the results of a job, each of which may take `limit` seconds.
-
-        Raises
-        ------
-        RefusedError, EndedError, LateError
-        """
+        """Yield the results of a job, each of which may take `limit` seconds."""
         if self._process is None:
             self._start()
         given, taken = self._process.stdin, self._process.stdout
