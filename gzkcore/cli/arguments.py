@@ -33,8 +33,7 @@ InputColumns = Annotated[
 ]
 KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
 KernelGamma = Annotated[
-    str | None,
-    typer.Option(help="The kernel's gamma: scale, the default, median or a number."),
+    str | None, typer.Option(help="The kernel's gamma: scale, the default, median or a number.")
 ]
 Classify = Annotated[
     bool,
@@ -105,7 +104,10 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        chosen = _names_in(columns, table.names)
+        given = next(
+            csv.reader([columns], skipinitialspace=True), []
+        )  # those with commas in quotes
+        chosen = [name if name in table.names else name.strip() for name in given or [""]]
     else:
         table.require([] if target is None else [target])
         table.check_whole()
@@ -119,12 +121,6 @@ def chosen_columns(
             f"{table.path} has only the column {target!r}, the target; add columns to predict from"
         )
     return chosen, lat is not None
-
-
-def _names_in(text: str, names: list[str]) -> list[str]:
-    """Return the names that a text lists, between commas; those with commas are in quotes."""
-    given = next(csv.reader([text], skipinitialspace=True), [])
-    return [name if name in names else name.strip() for name in given or [""]]
 
 
 def listed(names: list[str]) -> str:
@@ -186,10 +182,9 @@ def kernel_of(name: str, gamma: str | None) -> Any:
 
 def widths_of(text: str) -> list[int]:
     """Return the numbers of features that a text lists."""
-    try:
+    widths: list[int] = []
+    with contextlib.suppress(ValueError):
         widths = [int(word) for word in text.split(",")]
-    except ValueError:
-        widths = []
     if not widths or min(widths) < 1:
         raise ValueError(
             f"--n-components must be whole numbers >= 1, such as 64,256,1024; got {text}"

@@ -4,6 +4,7 @@ Each baseline is a function of the training rows, their targets, the rows to pre
 encoder. It returns predictions, or for labels the probability of each class.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -24,51 +25,42 @@ MOST_LEVELS = 254  # of a category, that scikit-learn's boosting takes
 PENALTIES = tuple(10.0**k for k in range(-3, 5))
 
 
-def _boosting(classify: bool) -> Baseline:
-    def predict(train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
-        columns = [_coded(train[name], test[name]) for name in train.columns]
-        categories = [kind_of(train[name]) == TEXT for name in train.columns]
-        if classify and (n_classes := len(np.unique(y))) > MOST_CLASSES:
-            raise ValueError(
-                f"with {n_classes} labels, a tree for each in every step, it takes minutes"
-            )
-        learner = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-        model = learner(categorical_features=categories, random_state=0)
-        model.fit(np.column_stack([fitted for fitted, _ in columns]), y)
-        return _predicted(model, np.column_stack([new for _, new in columns]))
-
-    return predict
+def _boosting(classify: bool, train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
+    columns = [_coded(train[name], test[name]) for name in train.columns]
+    categories = [kind_of(train[name]) == TEXT for name in train.columns]
+    if classify and (n_classes := len(np.unique(y))) > MOST_CLASSES:
+        raise ValueError(
+            f"with {n_classes} labels, a tree for each in every step, it takes minutes"
+        )
+    learner = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    model = learner(categorical_features=categories, random_state=0)
+    model.fit(np.column_stack([fitted for fitted, _ in columns]), y)
+    return _predicted(model, np.column_stack([new for _, new in columns]))
 
 
-def _linear(classify: bool) -> Baseline:
-    def predict(train: Frame, y: Values, test: Frame, encoder: TableEncoder) -> Doubles:
-        model = LogisticRegression(max_iter=1000) if classify else RidgeCV(PENALTIES)
-        model.fit(encoder.transform(train), y)
-        return _predicted(model, encoder.transform(test))
-
-    return predict
+def _linear(classify: bool, train: Frame, y: Values, test: Frame, encoder: TableEncoder) -> Doubles:
+    model = LogisticRegression(max_iter=1000) if classify else RidgeCV(PENALTIES)
+    model.fit(encoder.transform(train), y)
+    return _predicted(model, encoder.transform(test))
 
 
-def _constant(classify: bool) -> Baseline:
-    def predict(train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
-        model = DummyClassifier(strategy="prior") if classify else DummyRegressor()
-        return _predicted(model.fit(np.zeros((len(train), 1)), y), np.zeros((len(test), 1)))
-
-    return predict
+def _constant(classify: bool, train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
+    model = DummyClassifier(strategy="prior") if classify else DummyRegressor()
+    return _predicted(model.fit(np.zeros((len(train), 1)), y), np.zeros((len(test), 1)))
 
 
 BOOSTING, LINEAR, MEAN = "boosting (scikit-learn)", "linear ridge", "the mean"
 SHARES = "the shares of the classes"
 CONSTANTS = {MEAN, SHARES}  # which predict the same for all rows
 REGRESSION: dict[str, Baseline] = {
-    BOOSTING: _boosting(False),
-    LINEAR: _linear(False),
-    MEAN: _constant(False),
+    BOOSTING: functools.partial(_boosting, False),
+    LINEAR: functools.partial(_linear, False),
+    MEAN: functools.partial(_constant, False),
 }
 CLASSIFICATION: dict[str, Baseline] = {
-    BOOSTING: _boosting(True),
-    "logistic regression": _linear(True),
-    SHARES: _constant(True),
+    BOOSTING: functools.partial(_boosting, True),
+    "logistic regression": functools.partial(_linear, True),
+    SHARES: functools.partial(_constant, True),
 }
 
 

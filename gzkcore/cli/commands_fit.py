@@ -1,7 +1,6 @@
 """The command `fit`: learn from a table."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,8 +25,6 @@ from .arguments import (
 from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
-    from gzkcore.rows.files import Table
-
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
@@ -71,8 +68,7 @@ def fit(
     ] = None,
     classify: Classify = False,
     whole: Annotated[
-        bool,
-        typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel."),
+        bool, typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel.")
     ] = False,
     centers: Annotated[
         int | None,
@@ -155,83 +151,13 @@ def fit(
     by = TestBy(test_last, test_groups)
     by.check(target, test_fraction)
     table.require(by.columns)
-    chosen_columns(table, target, lat, lon, columns)
+    inputs, places = chosen_columns(table, target, lat, lon, columns)
     # What is there already comes last: mistakes in the command are told before.
     check_not_the_table(table, "--model", model)
     check_not_the_table(table, "--plot", plot)
     check_new_model("--model", model, force)
     check_picture(plot, force)
-    asked = _Asked(
-        table, target, lat, lon, columns, model, test_fraction, drop_missing, plot, as_json,
-        classify, by,
-    )  # fmt: skip
-    _fit(asked, learner)
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is fitted to, how it is tested, and where the results go."""
-
-    table: "Table"
-    target: str
-    lat: str | None
-    lon: str | None
-    columns: str | None
-    model: Path
-    test_fraction: float | None
-    drop_missing: bool
-    plot: Path | None
-    as_json: bool
-    classify: bool
-    by: TestBy
-
-
-def _learner_options(
-    whole: bool,
-    centers: int | None,
-    features: int | None,
-    kernel: str | None,
-    gamma: float | None,
-    seconds: float | None,
-    memory: str | None,
-    seed: int,
-) -> LearnerOptions:
-    """Return the parameters of the learner that options stand for, or raise ValueError."""
-    from gzkcore._util.memory import bytes_of
-    from gzkcore.kernels.aliases import as_kernel
-    from gzkcore.tabular.kernel_search import BY_NAME
-
-    asked = [
-        (option, form, size)
-        for option, form, size, is_asked in (
-            ("--whole", "whole", None, whole),
-            (f"--centers {centers}", "centers", centers, centers is not None),
-            (f"--features {features}", "features", features, features is not None),
-        )
-        if is_asked
-    ]
-    if len(asked) > 1:
-        raise ValueError(f"{asked[0][0]} can't be combined with {asked[1][0]}; give one of them")
-    _, form, size = asked[0] if asked else ("", "auto", None)
-    check_positive("--time", seconds, " of seconds")
-    if kernel is not None and kernel not in BY_NAME:
-        raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
-    chosen: Any = kernel or "auto"
-    if gamma is not None:
-        check_positive("--gamma", gamma)
-        chosen = as_kernel(kernel or "gaussian").with_lengths((2 * gamma) ** -0.5)
-    return LearnerOptions(
-        budget=seconds,
-        form=form,
-        n_components=size,
-        kernel=chosen,
-        max_memory=None if memory is None else bytes_of("--memory", memory),
-        random_state=seed,
-    )
-
-
-def _fit(asked: _Asked, learner: LearnerOptions) -> None:
-    """Fit, test, save, draw and print."""
     from gzkcore._util.memory import PeakMemory
     from gzkcore.solve.cost import TooLittleMemoryError
 
@@ -241,26 +167,22 @@ def _fit(asked: _Asked, learner: LearnerOptions) -> None:
     from .recipes import places_among
     from .show_frame import print_frame, to_dict
 
-    table, target, plot, by = asked.table, asked.target, asked.plot, asked.by
     started, peak = time.perf_counter(), PeakMemory()
-    columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
-    if asked.columns is None and len(columns) > 1 and not places:
+    if columns is None and len(inputs) > 1 and not places:
         # No row held out has a value of its group that was learned from.
-        columns = [name for name in columns if name != by.groups]
+        inputs = [name for name in inputs if name != by.groups]
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
-            table, target, columns, places=places, classify=asked.classify,
-            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing,
-            seed=learner.random_state, report=report,
+            table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
+            drop_missing=drop_missing, seed=seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
         )  # fmt: skip
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
-            found = fit_frame(rows, asked.model, learner, report)
+            found = fit_frame(rows, model, learner, report)
         except TooLittleMemoryError as error:
-            limit = "half of what is free"
-            if learner.max_memory is not None:
-                limit = f"{learner.max_memory:,.0f} bytes"
+            most = learner.max_memory
+            limit = "half of what is free" if most is None else f"{most:,.0f} bytes"
             raise ValueError(
                 f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
             ) from None
@@ -276,19 +198,47 @@ def _fit(asked: _Asked, learner: LearnerOptions) -> None:
         "data": str(table.path),
         "target": target,
         **to_dict(found),
-        "unused": [name for name in table.names if name not in (*columns, target)],
+        "unused": [name for name in table.names if name not in (*inputs, target)],
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
-        "model": str(asked.model),
+        "model": str(model),
         "plot": picture,
         "notes": notes,
     }
-    if asked.as_json:
+    if as_json:
         print_json(result)
     else:
         print_frame(result)
     if failed:
         raise ValueError(failed)
+
+
+def _learner_options(
+    whole: bool, centers: int | None, features: int | None, kernel: str | None,
+    gamma: float | None, seconds: float | None, memory: str | None, seed: int,
+) -> LearnerOptions:  # fmt: skip
+    """Return the parameters of the learner that options stand for, or raise ValueError."""
+    from gzkcore._util.memory import bytes_of
+    from gzkcore.kernels.aliases import as_kernel
+    from gzkcore.tabular.kernel_search import BY_NAME
+
+    asked: list[tuple[str, str, int | None]] = [("--whole", "whole", None)] if whole else []
+    if centers is not None:
+        asked.append((f"--centers {centers}", "centers", centers))
+    if features is not None:
+        asked.append((f"--features {features}", "features", features))
+    if len(asked) > 1:
+        raise ValueError(f"{asked[0][0]} can't be combined with {asked[1][0]}; give one of them")
+    _, form, size = asked[0] if asked else ("", "auto", None)
+    check_positive("--time", seconds, " of seconds")
+    if kernel is not None and kernel not in BY_NAME:
+        raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
+    chosen: Any = kernel or "auto"
+    if gamma is not None:
+        check_positive("--gamma", gamma)
+        chosen = as_kernel(kernel or "gaussian").with_lengths((2 * gamma) ** -0.5)
+    most = None if memory is None else bytes_of("--memory", memory)
+    return LearnerOptions(seconds, form, size, chosen, most, seed)
 
 
 def _hints(rows: "FrameRows", by: TestBy) -> list[str]:

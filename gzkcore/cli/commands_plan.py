@@ -5,7 +5,7 @@ import math
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -43,9 +43,6 @@ from .output import (
     progress,
     resumable,
 )
-
-if TYPE_CHECKING:
-    from gzkcore.rows.files import Table
 
 
 def plan(
@@ -165,15 +162,6 @@ def _beside(data: Path) -> Path:
     return Path(f"{name}-compare.json")
 
 
-def _check_numeric(table: "Table", target: str | None, y: Any) -> None:
-    """Raise ValueError for targets that are labels."""
-    if y is not None and y.dtype.kind != "f":
-        raise ValueError(
-            f"--target {target}: this column of {table.path} holds text, but compare predicts "
-            "numbers; choose another column, or leave --target out"
-        )
-
-
 def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
     return {
         "kernel": plain(repr(found.kernel)),
@@ -254,7 +242,11 @@ def compare(
     with collected_notes() as notes:
         with resumable(output), advice(table, asked), progress() as report:
             X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
-            _check_numeric(table, target, y)
+            if y is not None and y.dtype.kind != "f":
+                raise ValueError(
+                    f"--target {target}: this column of {table.path} holds text, but compare "
+                    "predicts numbers; choose another column, or leave --target out"
+                )
             X = as_rows(X, "compare")
             chosen = (_scaled(chosen, X) if asked.sphere else chosen).resolve(X)
             found = make_comparison(

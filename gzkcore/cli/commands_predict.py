@@ -30,7 +30,6 @@ MOST_NEW = 4  # columns that are named one by one
 OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from .recipes import Recipe
@@ -41,8 +40,7 @@ def predict(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DATA",
-            help="A table with the columns of the fit; none with --grid.",
+            metavar="DATA", help="A table with the columns of the fit; none with --grid."
         ),
     ] = None,
     *,
@@ -95,18 +93,25 @@ def predict(
         raise ValueError("--decimal-comma is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
-    _check_asked(model, fitted, std=std, probabilities=probabilities)
-    new = _new_columns(fitted, name or f"PREDICTED_{recipe.target}", std, probabilities)
-    predictor = _Predictor(fitted, std, probabilities, output.suffix.lower() in OF_TEXT)
+    labels = hasattr(fitted, "classes_")
+    if std and labels:
+        raise ValueError(
+            f"--std: {model} predicts labels, which have no standard deviation; use --probabilities"
+        )
+    if probabilities and not labels:
+        raise ValueError(f"--probabilities: {model} predicts numbers, not labels; use --std")
+    name = name or f"PREDICTED_{recipe.target}"
+    of_text = output.suffix.lower() in OF_TEXT
+    predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            done = _predict_table(data, output, recipe, predictor, new, decimal_comma, force, notes)
+            done = _predict_table(data, output, predictor, decimal_comma, notes)
         else:
-            done = _predict_grid(model, grid or 0.0, window, output, recipe, predictor, new, force)
+            done = _predict_grid(model, grid or 0.0, window, output, predictor)
     result: dict[str, Any] = {
         "output": str(output),
         **done,
-        "columns": list(new),
+        "columns": list(predictor.new),
         "seconds": time.perf_counter() - started,
         "notes": notes,
     }
@@ -114,7 +119,7 @@ def predict(
         print_json(result)
     else:
         what = "row" if data is not None else "cell"
-        print_lines(f"{counted(done['rows'], what)} with {_named(list(new))}: {output}")
+        print_lines(f"{counted(done['rows'], what)} with {_named(list(predictor.new))}: {output}")
         if grid is not None:
             print_lines(*_about_grid(grid, done["shape"], done["window"], window is None))
         print_lines(*notes)
@@ -143,21 +148,15 @@ def _named(columns: list[str]) -> str:
 
 
 def _predict_table(
-    data: Path,
-    output: Path,
-    recipe: "Recipe",
-    predictor: "_Predictor",
-    new: "dict[str, np.dtype[Any]]",
-    decimal_comma: bool,
-    force: bool,
-    notes: list[str],
+    data: Path, output: Path, predictor: "_Predictor", decimal_comma: bool, notes: list[str]
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
     from gzkcore.rows.files import open_table
 
+    recipe, new = predictor.recipe, predictor.new
     table = open_table(data, decimal_comma=decimal_comma)
     table.require(recipe.columns)
-    check_output(table, output, list(new), force)
+    check_output(table, output, list(new), predictor.force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
         raise ValueError(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
@@ -184,19 +183,13 @@ def _predict_table(
 
 
 def _predict_grid(
-    model: Path,
-    step: float,
-    window: str | None,
-    output: Path,
-    recipe: "Recipe",
-    predictor: "_Predictor",
-    new: "dict[str, np.dtype[Any]]",
-    force: bool,
+    model: Path, step: float, window: str | None, output: Path, predictor: "_Predictor"
 ) -> dict[str, Any]:
     """Write predictions on a grid; return what is to be told."""
     from .grid import check_grid_output, grid_of, predict_grid, window_asked, write_grid
     from .recipes import rows_at
 
+    recipe, new = predictor.recipe, predictor.new
     asked = window_asked(step, window, recipe.window)
     cells = grid_of(step, asked)
     take = rows_at(predictor.fitted, recipe)
@@ -206,42 +199,29 @@ def _predict_grid(
             "give a table with these columns, or fit latitude and longitude with --lat and --lon"
         )
     labels = hasattr(predictor.fitted, "classes_")
-    check_grid_output(output, labels=labels, names=list(new), force=force)
+    check_grid_output(output, labels=labels, names=list(new), force=predictor.force)
     with progress() as report:
         columns = predict_grid(cells, take, predictor, report)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
     return {"rows": math.prod(cells.shape), "shape": list(cells.shape), "window": [*asked]}
 
 
-def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) -> None:
-    """Raise ValueError if a model can't say what it is asked for."""
-    labels = hasattr(fitted, "classes_")
-    if std and labels:
-        raise ValueError(
-            f"--std: {model} predicts labels, which have no standard deviation; use --probabilities"
-        )
-    if probabilities and not labels:
-        raise ValueError(f"--probabilities: {model} predicts numbers, not labels; use --std")
-
-
-def _new_columns(
-    fitted: Any, name: str, std: bool, probabilities: bool
-) -> "dict[str, np.dtype[Any]]":
-    """Return names and types of the columns to be added."""
-    import numpy as np
-
-    double = np.dtype(np.float64)
-    if not hasattr(fitted, "classes_"):
-        return {name: double} | ({f"{name}_STD": double} if std else {})
-    shares = {f"{name}_{each}": double for each in fitted.classes_} if probabilities else {}
-    return {name: fitted.classes_.dtype} | shares
-
-
 class _Predictor:
     """Rows, as the model takes them, to new columns, of a file of text rounded ones."""
 
-    def __init__(self, fitted: Any, std: bool, shares: bool, of_text: bool) -> None:
-        self.fitted, self.std, self.shares, self.of_text = fitted, std, shares, of_text
+    def __init__(
+        self, fitted: Any, recipe: "Recipe", name: str, std: bool, shares: bool, of_text: bool,
+        force: bool,
+    ) -> None:  # fmt: skip
+        import numpy as np
+
+        self.fitted, self.recipe, self.std, self.shares = fitted, recipe, std, shares
+        self.of_text, self.force = of_text, force
+        classes: Any = getattr(fitted, "classes_", None)
+        # Names and types of the columns to be added.
+        self.new = {name: np.dtype(np.float64) if classes is None else classes.dtype}
+        more = [f"{name}_{each}" for each in classes] if shares else [f"{name}_STD"] * std
+        self.new |= dict.fromkeys(more, np.dtype(np.float64))
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":
         columns = self._columns(rows)

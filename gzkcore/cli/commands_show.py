@@ -2,22 +2,14 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gzkcore._util.wording import counted
 
 from .arguments import AsJson, ForcePlot, Width, check_picture
-from .output import (
-    print_json,
-    print_lines,
-    print_table,
-    progress,
-)
-
-if TYPE_CHECKING:
-    pass
+from .output import print_json, print_lines, print_table, progress
 
 LABELS = {  # of what show_config returns
     "version": "gzkcore",
@@ -103,14 +95,11 @@ def info(as_json: AsJson = False) -> None:
     if as_json:
         print_json(config)
         return
-    print_table(
-        "What gzkcore runs on",
-        ["", ""],
-        [
-            [LABELS[key], ", ".join(map(_brief, value if isinstance(value, list) else [value]))]
-            for key, value in config.items()
-        ],
-    )
+    rows = [
+        [LABELS[key], ", ".join(map(_brief, value if isinstance(value, list) else [value]))]
+        for key, value in config.items()
+    ]
+    print_table("What gzkcore runs on", ["", ""], rows)
 
 
 def _brief(value: Any) -> str:

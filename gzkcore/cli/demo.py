@@ -43,9 +43,11 @@ GAMMAS = (64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
 
 
-def _gegenbauer(n_components: int, seed: int, basis: Any = "auto") -> tuple[Any, dict[str, Any]]:
-    features = GegenbauerFeatures(n_components=n_components, basis=basis, random_state=seed)
-    return features, {"gamma": GAMMAS}
+def _gaussian(
+    features: Any, n_components: int, seed: int, **params: Any
+) -> tuple[Any, dict[str, Any]]:
+    made = features(n_components=n_components, random_state=seed, **params)
+    return made, {"gamma": GAMMAS}
 
 
 def _published(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
@@ -66,21 +68,13 @@ def published_degree(n_components: int) -> int:
     return math.isqrt(n_components - 1)
 
 
-def _fourier(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
-    return RBFSampler(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
-
-
-def _nystroem(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
-    return Nystroem(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
-
-
 OURS = "KernelRegressor"
 FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
-    "Gegenbauer": _gegenbauer,
-    "Gegenbauer, random basis": functools.partial(_gegenbauer, basis="random"),
+    "Gegenbauer": functools.partial(_gaussian, GegenbauerFeatures),
+    "Gegenbauer, random basis": functools.partial(_gaussian, GegenbauerFeatures, basis="random"),
     "Gegenbauer, published": _published,
-    "random Fourier": _fourier,
-    "Nystroem": _nystroem,
+    "random Fourier": functools.partial(_gaussian, RBFSampler),
+    "Nystroem": functools.partial(_gaussian, Nystroem),
 }
 METHODS = (OURS, BOOSTING, *FEATURES)
 
@@ -189,12 +183,9 @@ def _boosting(degrees: NDArray[Any], y: NDArray[Any], seed: int) -> Fitted:
 
 
 def _ridge(
-    make: Callable[[int, int], tuple[Any, dict[str, Any]]],
-    n_components: int,
-    degrees: NDArray[Any],
-    y: NDArray[Any],
-    seed: int,
-) -> Fitted:
+    make: Callable[[int, int], tuple[Any, dict[str, Any]]], n_components: int,
+    degrees: NDArray[Any], y: NDArray[Any], seed: int,
+) -> Fitted:  # fmt: skip
     features, grid = make(n_components, seed)
     sphere = LatLonToSphere()
     model = RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2).fit(sphere.transform(degrees), y)

@@ -40,15 +40,6 @@ def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Prog
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
-
-    Parameters
-    ----------
-    rows : FrameRows
-    path : Path
-        Where the model is saved.
-    options : LearnerOptions
-    report : callable
-        Is told the name of the work, and the share of it that is done.
     """
     report("learning", 0)
     started = time.perf_counter()
@@ -57,9 +48,8 @@ def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Prog
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
-    names, verdict = place_names(model, rows.recipe), None
+    recipe, names, verdict = rows.recipe, place_names(model, rows.recipe), None
     places = None if names is None else np.column_stack([rows.train[name] for name in names])
-    recipe = rows.recipe
     if places is not None:
         recipe = replace(recipe, window=[*window_of(places)])
     model.recipe_ = asdict(recipe)
@@ -94,10 +84,7 @@ def _watched(report: Progress) -> Watch:
 
 
 def _learned(
-    rows: FrameRows,
-    used: Integers | slice,
-    options: LearnerOptions,
-    watch: Watch | None = None,
+    rows: FrameRows, used: Integers | slice, options: LearnerOptions, watch: Watch | None = None
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor

@@ -5,13 +5,6 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 
-def _without_values(parameters: list[Any]) -> list[Any]:
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-            parameter.metavar = ""
-    return parameters
-
-
 def _given(parameter: Any, arguments: list[str]) -> str:
     """Return the last value that an option was given in the arguments, "" for none."""
     given = ""
@@ -52,7 +45,19 @@ def _columns_in(parameters: dict[str, Any]) -> str:
     return f"The columns of {table.path} are {some_of(table.names)}."
 
 
-class Command(TyperCommand):
+class _Flags:
+    """What shows flags without a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help among them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_Flags, TyperCommand):
     """A command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -75,18 +80,10 @@ class Command(TyperCommand):
                     error.message = told  # type: ignore[attr-defined]
             raise
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, --help among them."""
-        return _without_values(super().get_params(ctx))
-
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name in the line of usage; typer puts names in braces."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
-class Group(TyperGroup):
+class Group(_Flags, TyperGroup):
     """The command that has the others."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, --help among them."""
-        return _without_values(super().get_params(ctx))

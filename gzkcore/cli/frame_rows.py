@@ -125,29 +125,10 @@ def read_rows(
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
 
-    Parameters
-    ----------
-    table : Table
-    target : str
-    columns : list of str
-    places : bool
-        Whether the columns are latitude and longitude.
-    classify : bool
-        Whether numbers of the target are labels; text always is.
-    test_fraction : float or None
-        Share of the rows to hold out; None: `SHARE`, and of few rows each fifth in turn.
-    drop_missing : bool
-        Whether rows with missing values are left out.
-    seed : int
-        Decides which rows are held out.
-    report : callable
-        Is told the name of the work, and the share of it that is done.
-    say : callable
-        Is told what was left out, and what else to know.
-    most_bytes : float, optional
-        That the table may take while it is learned from; None: what is available.
-    by : TestBy, optional
-        The column by which rows are held out; None of both: at random.
+    `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
+    target are labels. Without `test_fraction` the share held out is `SHARE`, and of few rows each
+    fifth in turn. `say` is told what was left out, and what else to know. The table may take
+    `most_bytes` while it is learned from, by default what is available.
     """
     table.require(by.columns)
     names = [*columns, target, *(name for name in by.columns if name not in columns)]
@@ -159,24 +140,22 @@ def read_rows(
             raise ValueError(
                 f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
             )
-        if by.columns:
-            say(
-                f"learned from {told}, drawn at random: as many as fit into {limit}; without "
-                "--test-last and --test-groups all rows are read, in passes"
-            )
-        else:
-            say(
-                f"{told} fit into {limit}, so the model is fitted to all of them in passes; these, "
-                "drawn at random, say what columns hold, and test it"
-            )
+        say(
+            f"learned from {told}, drawn at random: as many as fit into {limit}; without "
+            "--test-last and --test-groups all rows are read, in passes"
+            if by.columns
+            else f"{told} fit into {limit}, so the model is fitted to all of them in passes; "
+            "these, drawn at random, say what columns hold, and test it"
+        )
     n_read = len(whole)
     if drop_missing:
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
-    if classify and not asked:
-        _doubt_labels(table, target, y[there], say)
+    if classify and not asked and (doubt := doubtful_texts(y[there])):
+        _check_target(table, target, y[there])
+        say(f"column {target!r}, the target, is taken for labels: its {doubt}")
     is_every = {*columns, by.groups} >= {*table.beside(target)}
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
@@ -204,14 +183,9 @@ def _divided_by_number(rows: FrameRows, source: TableSource, numbers: Integers) 
 
 
 def _divided(
-    rows: FrameRows,
-    table: Table,
-    by: TestBy,
-    column: Values | None,
-    test_fraction: float | None,
-    seed: int,
-    say: Say,
-) -> FrameRows:
+    rows: FrameRows, table: Table, by: TestBy, column: Values | None, test_fraction: float | None,
+    seed: int, say: Say,
+) -> FrameRows:  # fmt: skip
     """Return the rows of the fit and those held out, of rows that are both."""
     target, y, frame = rows.recipe.target, rows.y, rows.train
     groups = _groups(table, by.groups, column) if by.groups and column is not None else None
@@ -337,13 +311,8 @@ def _without_missing(
     for name in names:
         there &= ~_missing(whole[name])
     if dropped := int((~there).sum()):
-        say(dropped_note(dropped))
+        say(f"{counted(dropped, 'row')} with missing values left out")
     return whole.take(there), numbers[there]
-
-
-def dropped_note(number: int) -> str:
-    """Say how many rows --drop-missing has left out."""
-    return f"{counted(number, 'row')} with missing values left out"
 
 
 def _missing(column: Values) -> NDArray[np.bool_]:
@@ -354,15 +323,9 @@ def _missing(column: Values) -> NDArray[np.bool_]:
 
 
 def _prepared(
-    table: Table,
-    target: str,
-    columns: list[str],
-    whole: Frame,
-    numbers: Integers,
-    places: bool,
-    is_every: bool,
-    say: Say,
-) -> tuple[Recipe, Frame]:
+    table: Table, target: str, columns: list[str], whole: Frame, numbers: Integers, places: bool,
+    is_every: bool, say: Say,
+) -> tuple[Recipe, Frame]:  # fmt: skip
     """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
@@ -440,10 +403,8 @@ def _targets(
         raise ValueError(
             f"{table.path}: column {target!r} has no value in any row; choose another target"
         )
-    if not there.all():
-        missing = int((~there).sum())
-        rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
-        say(f"{rows} no {target}; left out")
+    if missing := int((~there).sum()):
+        say(f"{counted(missing, 'row')} {'has' if missing == 1 else 'have'} no {target}; left out")
     if text:
         filled = column.copy()
         filled[~there] = ""
@@ -470,13 +431,6 @@ def _as_labels(table: Table, target: str, y: Values) -> Values:
             "can't be told apart; put a letter before them, so that they are text"
         )
     return y.astype(np.int64)
-
-
-def _doubt_labels(table: Table, target: str, y: Values, say: Say) -> None:
-    """Say so where labels seem to be numbers or dates, before what there is to say of columns."""
-    if doubt := doubtful_texts(y):
-        _check_target(table, target, y)
-        say(f"column {target!r}, the target, is taken for labels: its {doubt}")
 
 
 def _check_size(table: Table, target: str, y: Values) -> None:

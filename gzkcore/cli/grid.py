@@ -50,23 +50,18 @@ def grid_of(step: float, window: Window) -> Cells:
             f"shorter side of the window; got {step:g}"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
-    _check_size(step, rows * columns)
+    room, needed = available_memory(), rows * columns * CELL_BYTES
+    if room is not None and needed > room:
+        larger = step * math.ceil(math.sqrt(needed / room))
+        raise ValueError(
+            f"--grid {step:g} makes {rows * columns:,} cells, for which {needed / 1e9:,.3g} GB of "
+            f"memory are needed and {room / 1e9:,.3g} available; use larger cells, such as --grid "
+            f"{larger:g}, or a smaller --window"
+        )
     return Cells(
         north - (north - south) * (np.arange(rows) + 0.5) / rows,
         west + (east - west) * (np.arange(columns) + 0.5) / columns,
     )
-
-
-def _check_size(step: float, n_cells: int) -> None:
-    """Raise ValueError if so many cells don't fit into the memory that is available."""
-    room = available_memory()
-    if room is not None and n_cells * CELL_BYTES > room:
-        larger = step * math.ceil(math.sqrt(n_cells * CELL_BYTES / room))
-        raise ValueError(
-            f"--grid {step:g} makes {n_cells:,} cells, for which {n_cells * CELL_BYTES / 1e9:,.3g} "
-            f"GB of memory are needed and {room / 1e9:,.3g} available; use larger cells, such as "
-            f"--grid {larger:g}, or a smaller --window"
-        )
 
 
 def _window_of(window: str) -> Window:

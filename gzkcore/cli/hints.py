@@ -77,14 +77,10 @@ class Numbering:
             name, low, high = self.names[j], float(self._low[j]), float(self._high[j])
             without_gaps = high - low == self.n_rows - 1
             may_be = self._rises[j] or without_gaps or IDENTIFIER.fullmatch(name) is not None
-            if self.n_rows and may_be and not means_something(name, low, high):
+            has_meaning = ORDERED.search(name) or YEARS[0] <= low <= high <= YEARS[1]
+            if self.n_rows and may_be and not has_meaning:  # numbers that mean something may count
                 found[name] = low, high
         return found
-
-
-def means_something(name: str, low: float, high: float) -> bool:
-    """Say whether numbers of this name and range mean something, although they count."""
-    return ORDERED.search(name) is not None or YEARS[0] <= low <= high <= YEARS[1]
 
 
 def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str]) -> str:

@@ -35,7 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
         _complain(str(error))
         return _INTERRUPTED
     except OSError as error:
-        _drop_output()
+        # Python's last flush of what could not be written has somewhere to go.
+        with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file, or is closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain(_reason(error))
     except MemoryError as error:
         return _complain(f"there is not enough memory; {error}".rstrip("; "))
@@ -48,12 +50,6 @@ def main(arguments: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         _complain("interrupted; unfinished files were not written")
     return code
-
-
-def _drop_output() -> None:
-    """Let Python's last flush of what could not be written have somewhere to go."""
-    with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file, or is closed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reason(error: OSError) -> str:

@@ -15,15 +15,7 @@ from scipy.spatial import cKDTree
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, counted, fitted_to
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
-from gzkcore.evaluate.draw import (
-    NOTHING,
-    SMALL,
-    as_written,
-    save_picture,
-    styled,
-    titled,
-    wrapped,
-)
+from gzkcore.evaluate.draw import NOTHING, SMALL, as_written, save_picture, styled, titled, wrapped
 from gzkcore.solve.kernel_system import HELD_ROWS
 
 from .cells import GLOBE, Cells, Window, from_west, widest_gap
@@ -66,30 +58,14 @@ DEGREE_KM = EARTH_KM * math.pi / 180
 
 @dataclass(frozen=True)
 class Surface:
-    """What a map shows.
+    """What a map shows."""
 
-    Attributes
-    ----------
-    predict : callable
-        Latitude and longitude in degrees, (n, 2), to the n values of the surface.
-    std : callable or None
-        The same to the standard deviations of new values.
-    places : ndarray of shape (n, 2)
-        Latitude and longitude of the data: the dots.
-    length_km : float
-        The lengthscale.
-    spread : float
-        The standard deviation of the data.
-    ends : tuple of two float
-        The least and the largest of the data: colours span no more.
-    """
-
-    predict: Callable[[Doubles], Doubles]
-    std: Callable[[Doubles], Doubles] | None
-    places: Doubles
-    length_km: float
-    spread: float
-    ends: tuple[float, float] = (-math.inf, math.inf)
+    predict: Callable[[Doubles], Doubles]  # latitude and longitude, (n, 2), to n values
+    std: Callable[[Doubles], Doubles] | None  # to standard deviations of new values
+    places: Doubles  # (n, 2): latitude and longitude of the data, the dots
+    length_km: float  # the lengthscale
+    spread: float  # the standard deviation of the data
+    ends: tuple[float, float] = (-math.inf, math.inf)  # of the data: colours span no more
 
 
 @styled
@@ -99,14 +75,7 @@ def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
     The surface fades where its standard deviation grows. Without standard deviations it fades at a
     distance of half a lengthscale to a whole one from the nearest data, or of one to two spacings
     of the data if these are larger. A second map shows the standard deviations, hatched likewise.
-
-    Parameters
-    ----------
-    path : Path
-        The picture, of one of the kinds in `ENDINGS`.
-    surface : Surface
-    title, label : str
-        Above the map, and beside its colours: a name, maybe with its unit, as in "height (m)".
+    The label, beside the colours, is a name, maybe with its unit, as in "height (m)".
     """
     from matplotlib.figure import Figure
 
@@ -239,9 +208,8 @@ def _middles(cells: Cells) -> Doubles:
 def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
     """Return standard deviations of the cells, between those of larger ones."""
     fine, coarse = _cells(window), _cells(window, STD_STEP)
-    shape = len(coarse.latitude), len(coarse.longitude)
-    factor = len(fine.latitude) / shape[0], len(fine.longitude) / shape[1]
-    found = std(_middles(coarse)).reshape(shape)
+    factor = [size / share for size, share in zip(fine.shape, coarse.shape, strict=True)]
+    found = std(_middles(coarse)).reshape(coarse.shape)
     return np.asarray(zoom(found, factor, order=1, mode="nearest", grid_mode=True)).ravel()
 
 
@@ -293,16 +261,9 @@ def _with_unit(number: str, label: str) -> str:
 
 
 def _draw_cells(
-    cells: Cells,
-    window: Window,
-    flat: float,
-    axes: Any,
-    values: Doubles,
-    opacity: Doubles,
-    norm: Any,
-    colors: Any,
-    label: str,
-) -> None:
+    cells: Cells, window: Window, flat: float, axes: Any, values: Doubles, opacity: Doubles,
+    norm: Any, colors: Any, label: str,
+) -> None:  # fmt: skip
     """Draw values of cells, hatched where they are not opaque at all."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.ticker import FuncFormatter
@@ -419,15 +380,7 @@ def surface_of(
 ) -> Surface:
     """Return the surface of a model, with standard deviations if it has them at little cost.
 
-    Parameters
-    ----------
-    model : KernelRegressor, KernelRidge or RandomFeatureRidgeCV
-    rows_at : callable
-        Latitude and longitude, (n, 2), to the rows that it takes.
-    places, km
-        See `Surface`.
-    y : ndarray
-        The data, or some of them.
+    `rows_at` turns latitude and longitude, (n, 2), into the rows that the model takes.
     """
     inner = getattr(model, "model_", model)
     kept = getattr(inner, "X_fit_", None)

@@ -46,23 +46,13 @@ def resumable(output: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = f"finished results are in {output}; repeat the command to resume"
-        raise InterruptedWorkError(
-            f"interrupted; {kept}" if output.exists() else "interrupted"
-        ) from None
+        kept = f"; finished results are in {output}; repeat the command to resume"
+        raise InterruptedWorkError("interrupted" + kept * output.exists()) from None
 
 
 @contextlib.contextmanager
 def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
-    """Of a bad value, name the option that helps.
-
-    Parameters
-    ----------
-    drops : bool
-        Whether an option drops rows with missing values.
-    columns : bool, default=True
-        Whether other columns can be chosen.
-    """
+    """Of a bad value, name the option that helps: one that drops rows, or takes other columns."""
     from gzkcore.rows.values import BadValueError
 
     try:
@@ -132,22 +122,17 @@ def collected_notes() -> Iterator[list[str]]:
     ]
 
 
-def about_gamma(value: float, gamma: str) -> str:
-    """Say what gamma is used, and where it comes from."""
-    where_from = {
-        "scale": "by the rule scale, from the variance of the columns",
-        "median": "by the rule median, from the distances of the rows",
-        "given": "as given",
-    }[origin(gamma)]
-    return f"{value:.4g}, {where_from}"
-
-
 def gamma_notes(kernel: Any, gamma: str) -> list[str]:
     """Say what gamma a resolved kernel has, if it has one, and that `fit` learns its own."""
     value = getattr(kernel, "gamma", None)
     if value is None:
         return []
-    notes = [f"gamma: {about_gamma(float(value), gamma)}"]
+    where_from = {
+        "scale": "by the rule scale, from the variance of the columns",
+        "median": "by the rule median, from the distances of the rows",
+        "given": "as given",
+    }[origin(gamma)]
+    notes = [f"gamma: {float(value):.4g}, {where_from}"]
     if origin(gamma) != "given":
         notes.append("gzkcore fit learns its lengthscales; --gamma sets one")
     return notes
@@ -191,11 +176,9 @@ def print_table(title: str, header: list[str], rows: list[list[str]], least: int
     from rich.text import Text
 
     table = Table(
-        title=Text(title, "table.title"),
-        title_justify="left",
-        show_header=any(header),
+        title=Text(title, "table.title"), title_justify="left", show_header=any(header),
         box=box.SIMPLE_HEAD,
-    )
+    )  # fmt: skip
     for i, column in enumerate(header):
         table.add_column(
             Text(column), justify="right" if i and any(header) else "left", no_wrap=any(header)

@@ -3,8 +3,7 @@
 import contextlib
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -27,26 +26,12 @@ DRAWN_ROWS = 1 << 14
 DRAWN_VALUES = 1 << 22
 
 
-@dataclass(frozen=True)
-class NumberColumns:
+class NumberColumns(NamedTuple):
     """The columns of numbers that features are made of: latitude and longitude, or standardised."""
 
     target: str  # "" for none
     columns: list[str]
     sphere: bool  # the columns are latitude and longitude
-    mean: list[float] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
-
-    def check(self, table: Table, rows: RowNumbers, values: Doubles) -> None:
-        """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
-        if self.sphere:
-            check_places(table, rows, values)
-
-    def inputs(self, values: Doubles) -> Doubles:
-        """Turn columns into unit vectors, or standardise them."""
-        if self.sphere:
-            return LatLonToSphere().transform(values)
-        return (values - self.mean) / self.scale
 
 
 def number_columns(
@@ -101,13 +86,13 @@ class ColumnSample:
         self.scaler = StandardScaler()
         self.n_rows = 0
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        self._numbering = Numbering(names)
+        self.numbering = Numbering(names)
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
     def add(self, numbers: RowNumbers, values: Doubles) -> None:
         """Add rows of these numbers in the file."""
         self.n_rows += len(values)
-        self._numbering.add(numbers, values)
+        self.numbering.add(numbers, values)
         self.low = np.minimum(self.low, values.min(axis=0))
         self.high = np.maximum(self.high, values.max(axis=0))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -117,21 +102,11 @@ class ColumnSample:
         kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
         self.numbers, self.values = self.numbers[kept], self.values[kept]
 
-    def row_numbers(self, columns: list[str]) -> str:
-        """Say which of these columns seem to number the rows, "" if none does."""
-        found = {name: its for name, its in self._numbering.found().items() if name in columns}
-        return about_row_numbers(found, columns) if found else ""
-
 
 def drawn_rows(
-    table: Table,
-    asked: NumberColumns,
-    seed: int,
-    report: Progress,
-    notes: list[str],
-    *,
+    table: Table, asked: NumberColumns, seed: int, report: Progress, notes: list[str],
     classify: bool = False,
-) -> tuple[Any, Any, int]:
+) -> tuple[Any, Any, int]:  # fmt: skip
     """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
     try:
         return _rows_of_numbers(table, asked, seed, report, notes)
@@ -170,37 +145,32 @@ def _rows_of_numbers(
     sample = ColumnSample(names, seed)
     for first, values, done in table.batches(names):
         rows = np.arange(first, first + len(values))
-        asked.check(table, rows, values[:, :width])
+        if asked.sphere:
+            check_places(table, rows, values[:, :width])
         sample.add(rows, values)
         report("reading", done)
     check_rows(table, sample.n_rows)
-    _check_scales(table, names, sample.scaler.scale_)
+    for name, scale in zip(names, sample.scaler.scale_, strict=True):
+        if not np.isfinite(scale):
+            raise ValueError(
+                f"{table.path}: column {name!r} has values so large that their squares overflow; "
+                "use another unit"
+            )
     if (sample.low == sample.high)[:width].all():
         raise ValueError(
             f"{table.path}: every column is constant, so that there is nothing to predict from; "
             "choose other columns"
         )
     if not asked.sphere and {*asked.columns} == {*table.beside(asked.target)}:
-        notes += [f"Note: {told}" for told in [sample.row_numbers(asked.columns)] if told]
+        ranges = {k: v for k, v in sample.numbering.found().items() if k in asked.columns}
+        if ranges and (told := about_row_numbers(ranges, asked.columns)):
+            notes.append(f"Note: {told}")
     if asked.target:
         check_targets_differ(table, asked.target, sample.low[-1], sample.high[-1])
-    asked = replace(
-        asked,
-        mean=sample.scaler.mean_[:width].tolist(),
-        scale=sample.scaler.scale_[:width].tolist(),
-    )
-    y = sample.values[:, -1] if asked.target else None
-    return asked.inputs(sample.values[:, :width]), y, sample.n_rows
-
-
-def _check_scales(table: Table, names: list[str], scales: Doubles) -> None:
-    """Raise ValueError for a column whose values are too large to be squared."""
-    for name, scale in zip(names, scales, strict=True):
-        if not np.isfinite(scale):
-            raise ValueError(
-                f"{table.path}: column {name!r} has values so large that their squares overflow; "
-                "use another unit"
-            )
+    y, inputs = sample.values[:, -1] if asked.target else None, sample.values[:, :width]
+    if asked.sphere:
+        return LatLonToSphere().transform(inputs), y, sample.n_rows
+    return (inputs - sample.scaler.mean_[:width]) / sample.scaler.scale_[:width], y, sample.n_rows
 
 
 def _standardised(column: Any) -> Any:

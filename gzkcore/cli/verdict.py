@@ -1,5 +1,6 @@
 """The test of a learner on held-out rows, beside baselines: errors, columns, uncertainty."""
 
+import functools
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,20 +28,11 @@ Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
 
 @dataclass(frozen=True)
 class Tested:
-    """The models that predict rows held out: one, or of each fold one that did not see it.
-
-    Attributes
-    ----------
-    models : list of KernelRegressor or KernelClassifier
-    fitted : list of ndarray or slice
-        The rows of the fit that each of them learned from.
-    folds : ndarray of shape (n_test,)
-        Which of them predicts each row that is tested.
-    """
+    """The models that predict rows held out: one, or of each fold one that did not see it."""
 
     models: list[Any]
-    fitted: Sequence[Integers | slice]
-    folds: Integers
+    fitted: Sequence[Integers | slice]  # the rows of the fit that each of them learned from
+    folds: Integers  # which of them predicts each row that is tested
 
     @property
     def classes(self) -> Values:
@@ -81,52 +73,26 @@ class Tested:
 class Verdict:
     """What `judge_model` returns.
 
-    Attributes
-    ----------
-    methods : list of dict
-        Of ours, then of each baseline, `method`, `seconds` of a fit, `of_folds`, the first of the
-        errors on each fold, none without folds, and errors on the rows held out: for
-        numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
-        `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and `high` (its ends)
-        and `log_loss`.
-    error_of_some, shuffled : float, dict of float
-        The first of these errors on some of the rows, and with each column shuffled.
-    sure : dict
-        How sure predictions are.
-    predicted : ndarray of shape (n_test,)
-    failed : list of str
-        The baselines that could not be fitted, and why.
+    `methods` has, of ours and then of each baseline, `method`, `seconds` of a fit, `of_folds`, the
+    first of the errors on each fold, none without folds, and errors on the rows held out: for
+    numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
+    `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and `high` (its ends) and
+    `log_loss`.
     """
 
     methods: list[dict[str, Any]]
-    error_of_some: float
-    shuffled: dict[str, float]
-    sure: dict[str, float | None]
+    error_of_some: float  # the first of the errors on some of the rows
+    shuffled: dict[str, float]  # the same with each column shuffled
+    sure: dict[str, float | None]  # how sure predictions are
     predicted: Values
-    failed: list[str]
+    failed: list[str]  # the baselines that could not be fitted, and why
 
 
 def judge_model(
-    tested: Tested,
-    rows: FrameRows,
-    took: float,
-    tried: dict[str, list[str]],
-    seed: int,
+    tested: Tested, rows: FrameRows, took: float, tried: dict[str, list[str]], seed: int,
     report: Progress,
-) -> Verdict:
-    """Judge models by the rows held out.
-
-    Parameters
-    ----------
-    tested : Tested
-    rows : FrameRows
-    took : float
-        Seconds of its fit.
-    tried : dict of list of str
-        Columns that may matter, see `_shuffled_errors`.
-    seed : int
-    report : callable
-    """
+) -> Verdict:  # fmt: skip
+    """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
     predict = tested.predict_proba if rows.classify else tested.predict
     predicted, truth = predict(rows.test), rows.truth
     judge = _judge_of(tested, rows)
@@ -163,7 +129,9 @@ def _baselines(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found[name] = tested.gathered(_by_baseline(predict, tested, rows))
+                found[name] = tested.gathered(
+                    functools.partial(_by_baseline, predict, tested, rows)
+                )
             except Exception as error:  # noqa: BLE001  a baseline's, of any kind
                 failed.append(f"{name} could not be fitted: {' '.join(str(error).split())}")
                 continue
@@ -173,17 +141,13 @@ def _baselines(
 
 
 def _by_baseline(
-    predict: Baseline, tested: Tested, rows: FrameRows
-) -> Callable[[int, Any, Integers], Doubles]:
-    """Return what fits a baseline to the rows of a model, and predicts those that it predicts."""
-
-    def work(i: int, model: Any, held: Integers) -> Doubles:
-        used = tested.fitted[i]
-        train = rows.train if isinstance(used, slice) else rows.train.take(used)
-        found = predict(train, rows.y[used], rows.test.take(held), model.encoder_)
-        return tested.aligned(i, found) if rows.classify else found
-
-    return work
+    predict: Baseline, tested: Tested, rows: FrameRows, i: int, model: Any, held: Integers
+) -> Doubles:
+    """Fit a baseline to the rows of a model, and predict those that it predicts."""
+    used = tested.fitted[i]
+    train = rows.train if isinstance(used, slice) else rows.train.take(used)
+    found = predict(train, rows.y[used], rows.test.take(held), model.encoder_)
+    return tested.aligned(i, found) if rows.classify else found
 
 
 def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool) -> list[float]:
@@ -201,90 +165,53 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 def _shuffled(
     tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int
 ) -> tuple[float, dict[str, float]]:
-    """Return the first of the errors on some of the rows held out, and with columns shuffled."""
+    """Return the first of the errors on some of the rows held out, and with columns shuffled.
+
+    These come with the largest first; `tried` has the columns that are shuffled together, by what
+    they are called. Each takes a prediction of all rows.
+    """
     rng = np.random.default_rng(seed)
-    some = _sampled(len(rows.truth), rng)
+    some = np.sort(rng.permutation(len(rows.truth))[:MOST_ROWS])
     tested = replace(tested, folds=tested.folds[some])
     predict = tested.predict_proba if rows.classify else tested.predict
-    judge = _judge_of(tested, rows)
+    judge, frame, truth = _judge_of(tested, rows), rows.test.take(some), rows.truth[some]
 
-    def error(truth: Values, predicted: Doubles) -> float:
-        return float(next(iter(judge(truth, predicted).values())) or 0)
+    def error(shown: Frame) -> float:
+        return float(next(iter(judge(truth, predict(shown)).values())) or 0)
 
-    return _shuffled_errors(predict, rows.test.take(some), rows.truth[some], error, tried, rng)
-
-
-def _sampled(n_rows: int, rng: np.random.Generator) -> Integers:
-    """Return the rows that columns are shuffled in, some of many."""
-    return np.sort(rng.permutation(n_rows)[:MOST_ROWS])
-
-
-def _shuffled_errors(
-    predict: Callable[[Frame], Doubles],
-    frame: Frame,
-    truth: Values,
-    error: Callable[[Values, Doubles], float],
-    tried: dict[str, list[str]],
-    rng: np.random.Generator,
-) -> tuple[float, dict[str, float]]:
-    """Return the error on rows, and with some columns shuffled, the largest first.
-
-    Parameters
-    ----------
-    predict : callable
-    frame : Frame
-        Rows held out, `_sampled`: each column takes a prediction of all.
-    truth : ndarray of shape (n_rows,)
-    error : callable
-        Of truth and predictions.
-    tried : dict of list of str
-        Columns that are shuffled together, by what they are called, in the order of the trials.
-    rng : Generator
-    """
     found = {}
     for name, columns in list(tried.items())[:MOST_COLUMNS]:
         order = rng.permutation(len(truth))
-        other = Frame(frame.values | {column: frame[column][order] for column in columns})
-        found[name] = error(truth, predict(other))
-    ordered = dict(sorted(found.items(), key=lambda each: -each[1]))
-    return error(truth, predict(frame)), ordered
+        mixed = {column: frame[column][order] for column in columns}
+        found[name] = error(Frame(frame.values | mixed))
+    return error(frame), dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
 def _judge_of(tested: Tested, rows: FrameRows) -> Judge:
     """Return what judges predictions of the rows that are tested."""
     if rows.classify:
-        return _judged_labels(tested.classes)
+        return functools.partial(_judged_labels, tested.classes)
     means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
-    return _judged_numbers(means[tested.folds])
+    return functools.partial(_judged_numbers, means[tested.folds])
 
 
-def _judged_numbers(mean: Doubles) -> Judge:
-    def judge(truth: Values, predicted: Doubles) -> dict[str, float | None]:
-        squares = np.square(truth - predicted)
-        of_mean = float(np.mean(np.square(truth - mean)))
-        rmse = float(np.sqrt(squares.mean()))
-        error = float(squares.std()) / (2 * max(rmse, 1e-300) * np.sqrt(len(truth)))
-        r2 = 1 - rmse**2 / of_mean if of_mean else None
-        return {"rmse": rmse, "plus_minus": 1.96 * error, "r2": r2}
-
-    return judge
+def _judged_numbers(mean: Doubles, truth: Values, predicted: Doubles) -> dict[str, float | None]:
+    squares = np.square(truth - predicted)
+    of_mean = float(np.mean(np.square(truth - mean)))
+    rmse = float(np.sqrt(squares.mean()))
+    error = float(squares.std()) / (2 * max(rmse, 1e-300) * np.sqrt(len(truth)))
+    r2 = 1 - rmse**2 / of_mean if of_mean else None
+    return {"rmse": rmse, "plus_minus": 1.96 * error, "r2": r2}
 
 
-def _judged_labels(classes: Values) -> Judge:
-    def judge(truth: Values, predicted: Doubles) -> dict[str, float | None]:
-        wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
-        places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-        given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
-        low, high = _wilson(wrong, len(truth))
-        return {
-            "error_rate": wrong,
-            "plus_minus": (high - low) / 2,
-            "low": low,
-            "high": high,
-            "log_loss": float(-np.mean(np.log(np.maximum(given, 1e-15)))),
-        }
-
-    return judge
+def _judged_labels(classes: Values, truth: Values, predicted: Doubles) -> dict[str, float | None]:
+    wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
+    places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
+    given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
+    low, high = _wilson(wrong, len(truth))
+    log_loss = float(-np.mean(np.log(np.maximum(given, 1e-15))))
+    ends = {"plus_minus": (high - low) / 2, "low": low, "high": high}
+    return {"error_rate": wrong, **ends, "log_loss": log_loss}
 
 
 def _wilson(share: float, n: int) -> tuple[float, float]:

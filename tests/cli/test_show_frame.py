@@ -1,5 +1,7 @@
 """What the default fit tells of other methods."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_numbers_are_easy_to_read(value, text):
 
 def test_an_error_rate_of_few_rows_is_uncertain_also_where_none_is_wrong():
     """Wilson's interval of 0 of 15 ends at z² / (15 + z²), that of 3 of 15 is in the textbooks."""
-    judge = _judged_labels(np.array(["a", "b"]))
+    judge = functools.partial(_judged_labels, np.array(["a", "b"]))
     truth = np.array(["a"] * 15)
     for wrong, text in ((0, ["0.0 %", "0.0 to 20.4 %"]), (3, ["20.0 %", "7.0 to 45.2 %"])):
         second = np.arange(15) < wrong
