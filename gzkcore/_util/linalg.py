@@ -18,6 +18,16 @@ from gzkcore._compiled import cholesky as _cholesky
 from .threads import limit_blas, n_threads
 from .typing import Doubles, Floats
 
+__all__ = [
+    "cholesky",
+    "eigh",
+    "inverse_of",
+    "orthonormal",
+    "shifted",
+    "solve_factored",
+    "solve_triangle",
+]
+
 Matrix = TypeVar("Matrix", bound=Floats)
 
 
