@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -150,27 +150,24 @@ class AdaptiveSketchFeatures(KernelMap):
     Notes
     -----
     k(x, y) = e(x) e(y) sum_N a_N <x, y>^N has the features sqrt(a_N) e(x) x_i1 ... x_iN. The ridge
-    leverage of a monomial with the values f at all rows is f^T (K + lambda I)^-1 f. It is estimated
-    from a weighted sample of the rows. Monomials are drawn with probability proportional to it (one
-    draw in ten uses the sizes of the columns instead) until F + 1 different ones are found. The
-    terms of the first F are divided by their probabilities of being chosen. So the features are
-    unbiased for the degrees kept, for rows that are 0 in every column that was 0 in all training
-    rows. If there are at most F monomials, all are kept, and only the degrees left out are missing:
-    together they contribute less than a thousandth of lambda on the sampled rows.
+    leverage of a monomial with the values f at all rows is f^T (K + lambda I)^-1 f, estimated from
+    weighted rows. Monomials are drawn in proportion to it (one draw in ten uses the
+    sizes of the columns instead) until F + 1 different ones are found. The terms of the first F are
+    divided by their probabilities of being chosen. So the features are unbiased for the degrees
+    kept, for rows that are 0 in every column that was 0 in all training rows. At most F monomials
+    are all kept. The degrees left out contribute less than a thousandth of lambda on the sample.
 
-    Woodruff and Zandieh sample features of x (x) ... (x) x by approximate ridge leverage, column by
-    column, and refine the sample recursively. This code follows only an outline of their text. It
-    differs in four ways: the recursion is over samples of the rows (as in `NystromFeatures`), where
-    they halve lambda; the other steps are exact, where they sketch; products that differ only in
-    the order of their factors count as one, and none is drawn twice; degrees have leverage too.
-    Their theorems do not cover it; see `docs/adaptive.md`.
+    Woodruff and Zandieh also sample features of x (x) ... (x) x by approximate ridge leverage,
+    column by column. The recursion here is over samples of the rows (as in `NystromFeatures`),
+    where they halve lambda; the other steps are exact, where they sketch; products that differ only
+    in the order of their factors count as one, and none is drawn twice; degrees have leverage too.
+    So their theorems do not cover it; see `docs/adaptive.md`.
 
-    With S = n_rows, fitting takes n S values of the kernel and O(n S^2) operations to choose rows.
-    If there are at most 65,536 monomials, all are listed, with O(S^2) operations each. If there are
-    more, a draw takes O(S^2) operations for each attempt if many attempts are accepted, else S^2
-    n_features for each factor (less on CSR). A row takes its norm and at most one product for each
-    factor of each monomial, on CSR from the columns in use. Results do not depend on the threads or
-    the split of the rows.
+    With S = n_rows, fitting takes n S values of the kernel and O(n S^2) operations to choose rows,
+    then O(S^2) operations for each of up to 65,536 monomials. If there are more, a draw takes
+    O(S^2) operations for each attempt if many attempts are accepted, else S^2 n_features for each
+    factor (less on CSR). A row takes its norm and at most one product for each factor of each
+    monomial.
 
     References
     ----------
@@ -209,14 +206,11 @@ class AdaptiveSketchFeatures(KernelMap):
         n_rows: int = 512,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.lam = lam
         self.n_rows = n_rows
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X, look at rows of it, and draw the monomials."""
         X, width = rows.X, self._n_features_out
         count = check_integer("n_rows", self.n_rows, 1)
         kernel = rows.resolve(as_kernel(self.kernel))
@@ -238,7 +232,7 @@ class AdaptiveSketchFeatures(KernelMap):
         with limit_blas(1):  # the same draws for any number of threads
             chosen, weights = leverage_sample(kernel, X, count, rng)
             part = X[chosen]
-            law = _Law.of(
+            law = _Law(
                 kernel, kernel(dense(part)), self._points(part), weights, energies,
                 self.radius_, lam, width,
             )  # fmt: skip
@@ -255,15 +249,20 @@ class AdaptiveSketchFeatures(KernelMap):
         self.n_effective_ = len(columns)
         warn_if_trivial(kernel, X)
 
+    def _scale(self) -> Doubles:
+        return np.broadcast_to(self.kernel_.scale(), self.n_features_in_).astype(np.float64)
+
+    def _centred(self, X: Rows) -> Doubles:
+        rows = dense(X).astype(np.float64)
+        return rows if self.center_ is None else rows - self.center_
+
     def _sizes(self, X: Rows) -> tuple[Doubles, float]:
         """Sums of squares of scaled columns, and the largest of rows."""
-        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
+        scale = self._scale()
         energies, largest = np.zeros(X.shape[1]), 0.0
         for rows in tiles(X.shape[0], 8 * X.shape[1]):
             if isinstance(X, np.ndarray):
-                squares = np.square(
-                    (X[rows] - (0.0 if self.center_ is None else self.center_)) * scale
-                )
+                squares = np.square(self._centred(X[rows]) * scale)
             else:
                 squares = X[rows].astype(np.float64).power(2).multiply(np.square(scale)[None, :])
             energies += np.asarray(squares.sum(axis=0)).ravel()
@@ -272,10 +271,9 @@ class AdaptiveSketchFeatures(KernelMap):
 
     def _points(self, X: Rows) -> Any:
         """Scaled rows over the radius, as columns in memory."""
-        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)) / self.radius_
-        if isinstance(X, np.ndarray) or self.center_ is not None:
-            center = 0.0 if self.center_ is None else self.center_
-            return np.asfortranarray((dense(X).astype(np.float64) - center) * scale)
+        scale = self._scale() / self.radius_
+        if isinstance(X, np.ndarray):
+            return np.asfortranarray(self._centred(X) * scale)
         return csc_array(X.astype(np.float64).multiply(scale[None, :]))
 
     def _highest_power(self) -> int:
@@ -286,21 +284,19 @@ class AdaptiveSketchFeatures(KernelMap):
         used, tree, entries, tops, weights = cast_once(
             self, out.dtype, _prepared, self.columns_, self.weights_
         )
-        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
-        center = np.zeros(X.shape[1]) if self.center_ is None else self.center_
-        factors, over = scale[used] / self.radius_, scale
+        scale = self._scale()
         orders = np.arange(tops.size)
         out[:, count:] = 0
         for rows in tiles(X.shape[0], 8 * (X.shape[1] + used.size + tops.size + count)):
             part = X[rows]
             if isinstance(part, np.ndarray) or self.center_ is not None:
-                part = np.ascontiguousarray((dense(part).astype(np.float64) - center) * over)
+                part = np.ascontiguousarray(self._centred(part) * scale)
                 squares = np.einsum("ij,ij->i", part, part)
                 points = part[:, used] / self.radius_
             else:
                 part = part.astype(np.float64)
-                squares = part.power(2) @ np.square(over)
-                points = part[:, used].toarray() * factors
+                squares = part.power(2) @ np.square(scale)
+                points = part[:, used].toarray() * (scale[used] / self.radius_)
             norms = np.sqrt(squares)
             ratio = np.where(norms > 0, norms / self.radius_, 1.0)
             points /= ratio[:, None]
@@ -405,47 +401,20 @@ class _Law:
     """The law of the monomials: how likely each is, and draws from it."""
 
     def __init__(
-        self, points: Any, roots: Doubles, whitened: Doubles, gram: Doubles, log_sizes: Doubles,
-        masses: Doubles, shares: Doubles, lam: float,
-    ) -> None:  # fmt: skip
-        self.points, self.roots, self.whitened, self.gram = points, roots, whitened, gram
-        self.log_sizes, self.shares, self.lam = log_sizes, shares, lam
-        self.total = float(masses.sum())
-        self.degrees = masses / self.total
-        self.mean_degree = float(self.degrees @ np.arange(len(masses)))
-        self.dim = points.shape[1]
-        if isinstance(points, np.ndarray):
-            self.dense_columns, light = np.arange(self.dim), np.empty(0, dtype=np.intp)
-        else:
-            counts = np.diff(points.indptr)
-            heavy = counts > max(1, _DENSE_SHARE * points.shape[0])
-            self.dense_columns, light = np.flatnonzero(heavy), np.flatnonzero(~heavy & (counts > 0))
-        # How much there is of each degree at each row, and how much of it leverage would take.
-        norms = np.maximum(gram.diagonal(), 0.0)[:, None] ** np.arange(len(masses))
-        sizes = np.square(roots)[:, None] * norms * np.exp(log_sizes[: len(masses)])
-        self.row_sizes = sizes.sum(axis=1)
-        self.row_degrees = np.cumsum(sizes, axis=1) / np.maximum(self.row_sizes, 1e-300)[:, None]
-        self.accepted = lam * self.total / float(self.row_sizes.sum())
-        self.entries = _Entries(points)
-        self.block: Doubles = _columns(points, self.dense_columns)
-        self.pairs = _pairs(points, light)
-
-    @classmethod
-    def of(
-        cls, kernel: DotProductKernel, square: Doubles, points: Any, weights: Doubles,
+        self, kernel: DotProductKernel, square: Doubles, points: Any, weights: Doubles,
         energies: Doubles, radius: float, lam: float | None, width: int,
-    ) -> Self:  # fmt: skip
+    ) -> None:  # fmt: skip
         """Look at weighted rows of scaled points over their radius."""
         gram: Doubles = np.asarray(dense(points @ points.T), dtype=np.float64)
-        gram = 0.5 * (gram + gram.T)
-        norms = radius * np.sqrt(np.maximum(gram.diagonal(), 0.0))
-        roots = np.sqrt(weights) * np.exp(kernel.log_envelope(norms))
+        self.gram = gram = 0.5 * (gram + gram.T)
+        lengths = np.maximum(gram.diagonal(), 0.0)
+        roots = np.sqrt(weights) * np.exp(kernel.log_envelope(radius * np.sqrt(lengths)))
         orders = np.arange(min(kernel.n_derivatives() or _MOST_DEGREES, _MOST_DEGREES))
-        log_sizes = (
+        self.log_sizes = (
             kernel.log_derivative(orders) - gammaln(orders + 1.0) + 2 * orders * math.log(radius)
         )
         K = np.sqrt(weights)[:, None] * square * np.sqrt(weights)
-        if not (np.isfinite(K).all() and np.isfinite(np.exp(log_sizes)).all() and K.any()):
+        if not (np.isfinite(K).all() and np.isfinite(np.exp(self.log_sizes)).all() and K.any()):
             raise ValueError(
                 f"{kernel!r} {'overflows' if K.any() else 'is 0'} on these rows; scale the columns "
                 "of X"
@@ -456,17 +425,40 @@ class _Law:
             rank = math.ceil(width / (4 * max(math.log(width), 1.0)))
             tail = values[: max(len(values) - rank, 0)].sum() / rank
             lam = max(float(tail), 1e-9 * float(values.sum()), 1e-300)
-        whitened = (axes / (values + lam)) @ axes.T
-        whitened *= roots[:, None] * roots
+        self.whitened = (axes / (values + lam)) @ axes.T
+        self.whitened *= roots[:, None] * roots
         masses, left, power = [], float(np.trace(K)), np.ones_like(gram)
-        for size in np.exp(log_sizes):
-            masses.append(max(size * float(np.vdot(whitened, power)), 0.0))
+        for size in np.exp(self.log_sizes):
+            masses.append(max(size * float(np.vdot(self.whitened, power)), 0.0))
             left -= size * float(np.square(roots) @ power.diagonal())
             if left <= _MISSING * lam:
                 break
             power = power * gram
-        shares = energies / energies.sum() if energies.any() else np.ones_like(energies)
-        return cls(points, roots, whitened, gram, log_sizes, np.array(masses), shares, lam)
+        self.shares = energies / energies.sum() if energies.any() else np.ones_like(energies)
+        self.roots, self.lam, self.total = roots, lam, float(np.array(masses).sum())
+        self.degrees = np.array(masses) / self.total
+        self.mean_degree = float(self.degrees @ np.arange(len(masses)))
+        # How much there is of each degree at each row, and how much of it leverage would take.
+        sizes = np.square(roots)[:, None] * lengths[:, None] ** np.arange(len(masses))
+        sizes *= np.exp(self.log_sizes[: len(masses)])
+        self.row_sizes = sizes.sum(axis=1)
+        self.row_degrees = np.cumsum(sizes, axis=1) / np.maximum(self.row_sizes, 1e-300)[:, None]
+        self.accepted = lam * self.total / float(self.row_sizes.sum())
+        self._look_at(points)
+
+    def _look_at(self, points: Any) -> None:
+        """Lay out points: columns that count as dense, pairs of entries of others, and rows."""
+        self.points, self.dim = points, points.shape[1]
+        self.dense_columns, light = np.arange(self.dim), np.empty(0, dtype=np.intp)
+        if not isinstance(points, np.ndarray):
+            counts = np.diff(points.indptr)
+            heavy = counts > max(1, _DENSE_SHARE * points.shape[0])
+            self.dense_columns, light = np.flatnonzero(heavy), np.flatnonzero(~heavy & (counts > 0))
+        self.block: Doubles = _columns(points, self.dense_columns)
+        self.pairs = _pairs(points, light)
+        self.rows = csr_array(points)
+        self.rows.sum_duplicates()
+        self.edges: Doubles = np.concatenate([[0.0], np.cumsum(np.square(self.rows.data))])
 
     def choose(self, width: int, rng: np.random.Generator) -> tuple[Tuples, Doubles]:
         """Return up to `width` different monomials, ordered, and how likely they are among them."""
@@ -511,11 +503,9 @@ class _Law:
             if n > most:
                 return None
         rows = np.full((n, max(1, int(orders.max()))), -1, dtype=np.int32)
-        i = 0
-        for N in orders:
-            for each in itertools.combinations_with_replacement(there, int(N)):
-                rows[i, :N] = each
-                i += 1
+        every = (itertools.combinations_with_replacement(there, int(N)) for N in orders)
+        for row, each in zip(rows, itertools.chain.from_iterable(every), strict=True):
+            row[: len(each)] = each
         return rows
 
     def probabilities(self, columns: Tuples) -> Doubles:
@@ -575,13 +565,21 @@ class _Law:
             columns = np.full((size, len(self.degrees)), -1, dtype=np.int32)
             for j in range(int(orders.max())):
                 there = np.flatnonzero(orders > j)
-                columns[there, j] = self.entries.draw(rows[there], rng.random(len(there)))
+                columns[there, j] = self._in_rows(rows[there], rng.random(len(there)))
             values, forms = self._forms(columns)
             sizes = np.square(self.roots) @ np.square(values)
             kept = rng.random(size) * sizes < self.lam * forms
             parts.append(columns[kept])
             found += int(kept.sum())
         return np.concatenate(parts)[:count]
+
+    def _in_rows(self, rows: Integers, uniforms: Doubles) -> Tuples:
+        """Draw a column of each of these rows, none of which is 0, by the squares in it."""
+        first, last = self.rows.indptr[rows], self.rows.indptr[rows + 1]
+        below, above = self.edges[first], self.edges[last]
+        found = np.searchsorted(self.edges, below + uniforms * (above - below), side="right") - 1
+        chosen: Tuples = self.rows.indices[np.clip(found, first, last - 1)].astype(np.int32)
+        return chosen
 
     def _by_modes(self, count: int, rng: np.random.Generator) -> Tuples:
         """Draw by leverage: one column after the other, by exact marginal laws."""
@@ -615,8 +613,9 @@ class _Law:
                 own = order[starts[i] : starts[i + 1]]
                 chosen[own] = _search(each, uniforms[own])
 
-        work = values.shape[1] * self.gram.size * self.dim
-        _side_by_side(take, _spans(values.shape[1], self.dim), work)
+        count, step = values.shape[1], max(1, min(32, _ENTRIES // max(self.dim, 1)))
+        spans = [slice(start, start + step) for start in range(0, count, step)]
+        _side_by_side(take, spans, count * self.gram.size * self.dim)
         return chosen
 
     def _next(self, values: Doubles, form: Doubles) -> Doubles:
@@ -673,27 +672,3 @@ def _side_by_side(function: Callable[[Any], Any], parts: Sequence[Any], work: in
         return [function(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, parts))
-
-
-class _Entries:
-    """Draws of columns in proportion to the squares of a row."""
-
-    def __init__(self, points: Any) -> None:
-        rows = csr_array(points)
-        rows.sum_duplicates()
-        self.columns, self.starts = rows.indices, rows.indptr.astype(np.intp)
-        self.edges: Doubles = np.concatenate([[0.0], np.cumsum(np.square(rows.data))])
-
-    def draw(self, rows: Integers, uniforms: Doubles) -> Tuples:
-        """Return a column for each of these rows, none of which is 0."""
-        first, last = self.starts[rows], self.starts[rows + 1]
-        below, above = self.edges[first], self.edges[last]
-        found = np.searchsorted(self.edges, below + uniforms * (above - below), side="right") - 1
-        chosen: Tuples = self.columns[np.clip(found, first, last - 1)].astype(np.int32)
-        return chosen
-
-
-def _spans(count: int, dim: int) -> list[slice]:
-    """Return slices of groups that are worked on together."""
-    step = max(1, min(32, _ENTRIES // max(dim, 1)))
-    return [slice(start, min(start + step, count)) for start in range(0, count, step)]

@@ -1,9 +1,8 @@
 """`KernelFeatures`: features of the family that suits the data.
 
-Every suitable family is fitted to a sample of the rows. Its kernel matrix on other rows is compared
-with the exact one, and the cheapest of the most accurate families is chosen. If there are targets,
-only families whose ridge regression predicts these other rows best are compared, since a small
-kernel error need not mean a small prediction error. The errors are measured, not bounded: the
+The kernel matrix of every suitable family on rows held out is compared with the exact one. If there
+are targets, only families whose ridge regression predicts these rows best are compared, since a
+small kernel error need not mean a small prediction error. The errors are measured, not bounded: the
 theorems are safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of a
 few hundred rows takes little time.
 """
@@ -88,42 +87,37 @@ Targets: TypeAlias = tuple[Doubles, Doubles]  # of rows fitted to, and of rows h
 def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Family]:
     """List the families of the package for data like these rows, plainest first."""
     dim = rows.shape[1]
-    families: list[tuple[Basis, str]] = [
-        ("auto", "Gegenbauer"),
-        ("random", "Gegenbauer, random directions"),
-    ]
+    bases: dict[Basis, str] = {"auto": "Gegenbauer", "random": "Gegenbauer, random directions"}
     if rows.shape[0] >= n_components:  # fewer can't tell what so many columns should adapt to
-        families.append(("adapted", "Gegenbauer, adapted to the data"))
+        bases["adapted"] = "Gegenbauer, adapted to the data"
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
-    listed = [
-        Family(
-            f"{after}{name}",
-            GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
+    named: dict[str, Any] = {
+        f"{after}{name}": GegenbauerFeatures(
+            kernel, n_components, basis=basis, reduce=reduce, random_state=seed
         )
-        for basis, name in families
-    ]
+        for basis, name in bases.items()
+    }
     # Orthogonal frequencies err less than independent ones; of few in many dimensions the same.
-    spread: tuple[Frequencies, str] = ("orthogonal", "Fourier, orthogonal frequencies")
+    spread: tuple[str, Frequencies] = ("Fourier, orthogonal frequencies", "orthogonal")
     if not kernel.rotation_invariant or dim > n_components:
-        spread = ("iid", "Fourier")
-    features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
-    listed.append(Family(spread[1], features))
+        spread = ("Fourier", "iid")
+    named[spread[0]] = RandomFourierFeatures(
+        kernel, n_components, frequencies=spread[1], random_state=seed
+    )
     if dim >= _WIDE and kernel.rotation_invariant:
-        fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
-        listed.append(Family("Fastfood", fastfood))
+        named["Fastfood"] = FastfoodFeatures(kernel, n_components, random_state=seed)
     if dim >= _WIDER:
         # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
-        blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
-        listed.append(Family("block Fourier", blocks))
+        named["block Fourier"] = BlockFourierFeatures(
+            kernel, n_components, mix=mix, random_state=seed
+        )
     if dim >= _WIDE and isinstance(kernel, Polynomial):
-        sketch = TensorSketchFeatures(kernel, n_components, random_state=seed)
-        listed.append(Family("TensorSketch", sketch))
+        named["TensorSketch"] = TensorSketchFeatures(kernel, n_components, random_state=seed)
     if rows.shape[0] >= n_components:
-        nystrom = NystromFeatures(kernel, n_components, random_state=seed)
-        listed.append(Family("Nystrom", nystrom))
-    return listed
+        named["Nystrom"] = NystromFeatures(kernel, n_components, random_state=seed)
+    return [Family(name, features) for name, features in named.items()]
 
 
 def judge(
@@ -135,9 +129,8 @@ def judge(
 ) -> tuple[list[Trial], dict[str, str]]:
     """Fit candidates to some rows and compare their kernel with K, the exact one of others.
 
-    With targets of both, also say how well a ridge predicts.
-
-    Returns the trials, and by name why others could not be tried; raises if none could.
+    With targets of both, also say how well a ridge predicts. Return the trials, and by name why
+    others could not be tried; raise if none could.
     """
     trials: list[Trial] = []
     refusals: dict[str, ValueError] = {}
@@ -149,11 +142,12 @@ def judge(
             except ValueError as reason:
                 refusals[candidate.name] = reason
                 continue
-        error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
+        new = np.asarray(Z, dtype=np.float64)
         flops, held_out = features._flops(_density(train)), 0.0
         if targets is not None:
             known = np.asarray(features.transform(train), dtype=np.float64)
-            held_out = _held_out_error(known, np.asarray(Z, dtype=np.float64), *targets)
+            held_out = _held_out_error(known, new, *targets)
+        error = relative_frobenius_error(K, new)
         trials.append(Trial(candidate, Z.shape[1], error, flops, features, held_out))
     if not trials:
         raise next(iter(refusals.values()))
@@ -230,13 +224,12 @@ class KernelFeatures(KernelMap):
     family_ : str
         Its name in `errors_`.
     errors_ : dict of str to float
-        For each family, the relative Frobenius error of the kernel matrix of (at most) 512 held-out
-        rows.
+        The relative Frobenius error of each family's kernel matrix of up to 512 held-out rows.
     held_out_ : dict of str to float
-        For each family, the root mean squared error of a ridge regression on these rows, in
-        standard deviations of y. Empty without y.
+        The root mean squared error of each family's ridge regression on these rows, in standard
+        deviations of y. Empty without y.
     not_tried_ : dict of str to str
-        For each family that could not be fitted, the reason.
+        Why other families could not be fitted.
     kernel_ : Kernel
         The kernel with all parameters as numbers.
 
@@ -270,19 +263,7 @@ class KernelFeatures(KernelMap):
         why_=text(),
     )
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        n_components: int = 1024,
-        *,
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.random_state = random_state
-
     def _fit(self, rows: FitRows) -> None:
-        """Choose the family on a sample of X, then fit it to X."""
         X, width = rows.X, self._n_features_out
         kernel = rows.resolve(as_kernel(self.kernel))
         entropy = as_seed_sequence(self.random_state)
@@ -293,9 +274,8 @@ class KernelFeatures(KernelMap):
         trials, refused = judge(candidates(kernel, width, train, seed), train, test, K, targets)
         best = best_trial(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
-        self.held_out_ = {
-            trial.candidate.name: trial.held_out for trial in trials if targets is not None
-        }
+        tested = trials if targets is not None else []
+        self.held_out_ = {trial.candidate.name: trial.held_out for trial in tested}
         self.family_ = best.candidate.name
         chosen = plain_output(clone(best.candidate.features))
         self.chosen_ = chosen.fit_valid(rows)
@@ -311,7 +291,6 @@ class KernelFeatures(KernelMap):
         return self
 
     def _check_state(self) -> None:
-        """Say what is wrong with the features chosen, see `state`."""
         for name in ("n_features_in_", "_n_features_out"):
             if getattr(self.chosen_, name, None) != getattr(self, name):
                 raise ValueError(f"has chosen_ with another {name} than its own")
@@ -352,8 +331,8 @@ def _reason(
     text += "."
     good = _predicting_best(trials)
     if best.held_out:
-        text += f" A ridge regression on it has an error of {best.held_out:.2g} of y's standard"
-        text += " deviation"
+        text += f" A ridge regression on it has an error of {best.held_out:.2g}"
+        text += " of y's standard deviation"
         text += "".join(f"; {trial.candidate.name}: {trial.held_out:.2g}" for trial in others)
         text += "."
     if best.error > min(trial.error for trial in good):

@@ -18,11 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_components
 from gzkcore._util.state import check_arrays, forget, holds, stored, whole
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
     MOST_PLACES,
+    check_array,
     check_integer,
     check_out,
+    check_pairs,
     check_sparse,
     dense,
     first_not_finite,
@@ -30,6 +33,7 @@ from gzkcore._util.validation import (
     validate_data,
 )
 from gzkcore._util.warn import warn
+from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, check_unit_norms, row_norms
 from gzkcore.rows.sources import is_dask
@@ -78,13 +82,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._n_features_out
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted features to a file, see `gzkcore.load`.
-
-        Parameters
-        ----------
-        path : str or path
-            An existing file is replaced.
-        """
+        """Write the fitted features to a file, see `gzkcore.load`; an existing one is replaced."""
         from gzkcore._util.model_io import save
 
         save(self, path)
@@ -107,11 +105,10 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
             Targets, for a kernel with a parameter "learn" (see `learn_kernel`); others ignore them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. Rows of weight 0 are ignored. A row of weight 2 counts as two rows in
-            means (the centre, the mean squared norm), in the variance for gamma="scale", and in the
-            distribution of norms. Whatever uses a sample of rows, or pairs of rows, ignores the
+            Weights >= 0. Rows of weight 0 are ignored, and equal weights change nothing. A row of
+            weight 2 counts twice in means (the centre, the mean squared norm), in the variance for
+            gamma="scale", and in the distribution of norms. Samples of rows, or of pairs, ignore
             weights: gamma="median" and "learn", landmarks, adapted axes, trials, expected errors.
-            Equal weights change nothing.
 
         Returns
         -------
@@ -177,14 +174,20 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             For a Dask collection the result is a Dask array that is not yet computed.
         out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, of the dtype of the result, no overlap with X. An array
-            that was written before is 2 to 4 times faster to fill than new memory. Without `out`, a
-            large result reuses the memory of earlier results that are no longer in use.
+            Where to write: C-contiguous, of the dtype of the result, no overlap with X; 2 to 4
+            times faster to fill than new memory if it was written before. Without `out`, a large
+            result reuses the memory of earlier results that are no longer in use.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
             float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
+
+        Notes
+        -----
+        Results are identical, to the last bit, for any number of threads and any split of the rows,
+        on CPUs with the same instruction set. Where BLAS multiplies matrices, which the notes of a
+        class say, they agree up to rounding.
         """
         check_is_fitted(self, "_n_features_out")
         if is_dask(X):
@@ -198,14 +201,10 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return out
 
     def write(self, X: Rows, out: Floats) -> None:
-        """Write the features of valid rows, which are not checked again.
+        """Write the features of valid rows, which nothing checks again, nor `out`.
 
-        Parameters
-        ----------
-        X : {ndarray, CSR} of shape (n_samples, n_features), float32 or float64
-            Finite, as wide as in `fit`; CSR has no index outside its columns.
-        out : ndarray of shape (n_samples, n_components)
-            C-contiguous, of the dtype of X, no overlap with X.
+        X is float32 or float64, dense or CSR without an index outside its columns, and finite; out
+        is C-contiguous, of the dtype of X, and does not overlap with it.
         """
         self._check_arrays()
         self._write(X, out, out.nbytes > STREAM_BYTES)
@@ -266,6 +265,17 @@ class KernelMap(WithKernel, RowMap):
 
     kernel_: Any
 
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
+        *,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
 
 class SumMap(RowMap):
     """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
@@ -278,13 +288,67 @@ class SumMap(RowMap):
         values = X.data if sparse.issparse(X) else X
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
 
-    def _check_sums(self, X: Rows, out: Floats) -> None:
-        """The same where every coordinate is in a sum, which would tell: `out` may be smaller."""
-        if out.size < X.size:
-            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with both signs
-                if math.isfinite(out.sum()):
-                    return
-        self._check_finite(X)
+
+class Projection(SumMap):
+    """Base of the random projections, which are matrices S."""
+
+    @property
+    def components_(self) -> Any:
+        """The matrix S of shape (n_components, n_features), made when it is asked for."""
+        check_is_fitted(self, "_n_features_out")
+        return self._matrix()
+
+    def _matrix(self) -> Any:
+        raise NotImplementedError
+
+    def inverse_transform(self, X: ArrayLike) -> Floats:
+        """Return the shortest rows whose projections are nearest to X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            X times the transposed pseudo-inverse of `components_`, as in scikit-learn's
+            projections.
+
+        Notes
+        -----
+        O(D) operations a row, O(D log D) with a Hadamard transform, where the rows of S are
+        orthogonal: n_components <= D, and with a transform D a power of two. For other sizes, and
+        `FastJLProjection`, a pseudo-inverse of the dense S, O(n_components D^2).
+        """
+        check_is_fitted(self, "_n_features_out")
+        V = check_array(X, dtype=[np.float64, np.float32])
+        if V.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {counted(V.shape[1], 'column')}, but the projection has "
+                f"n_components={self._n_features_out}; pass what transform returns"
+            )
+        return self._back(V)
+
+    def _back(self, V: Floats) -> Floats:
+        S = self._matrix()
+        inverse = np.linalg.pinv(S.toarray() if sparse.issparse(S) else S)
+        rows: Floats = V @ inverse.T.astype(V.dtype)
+        return rows
+
+
+def call_kernel(for_dense: Any, for_sparse: Any, X: Rows, *given: Any) -> Any:
+    """Call a kernel with dense rows, or the one for sparse rows with CSR."""
+    if isinstance(X, np.ndarray):
+        return for_dense(np.require(X, requirements=["C", "ALIGNED"]), *given)
+    return for_sparse(X.data, X.indices, X.indptr, *given)
+
+
+def moment_of_pairs(kernel: Any, x: ArrayLike, y: ArrayLike, *given: Any) -> Any:
+    """Return what a kernel gives for two points, a float, or for as many pairs of rows."""
+    X, Y = check_pairs(x, y)
+    out = np.empty(len(X))
+    kernel(X, Y, *given, out, n_threads(X.size))
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
 def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> Rows:
@@ -342,9 +406,11 @@ def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
     return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
 
 
-def random_pairs(n: int, count: int) -> tuple[Integers, Integers]:
+def random_pairs(
+    n: int, count: int, rng: np.random.Generator | None = None
+) -> tuple[Integers, Integers]:
     """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0) if rng is None else rng
     first = rng.integers(0, n, count)
     return first, (first + rng.integers(min(1, n - 1), n, count)) % n
 

@@ -4,9 +4,9 @@ Each of the D coordinates is assigned to one of k blocks, and each block is summ
 weights: v = S x, where column j of the k x D matrix S has one number, weights[j], in row
 buckets[j]. That costs O(D) a row for any k, at the speed of memory, and O(nnz) for sparse rows.
 
-`BlockProjection` keeps distances without bias. `BlockFourierFeatures` takes cosines and sines of v
-for shift-invariant kernels; its bias depends on the size of the blocks and on how unequal they are,
-not on how many there are. `block_report` estimates the bias on given data.
+`BlockProjection` keeps distances without bias. The bias of `BlockFourierFeatures`, which takes
+cosines and sines of v, depends on the size of the blocks and on how unequal they are, not on how
+many there are; `block_report` estimates it.
 """
 
 import math
@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import block as _block
 from gzkcore._util.new_arrays import empty_aligned
@@ -26,7 +25,6 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     as_floats,
-    check_array,
     check_choice,
     check_integer,
     dense,
@@ -37,7 +35,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import ShiftInvariantKernel
 
-from .base import KernelMap, SumMap, cast_once, contiguous, tiles
+from .base import KernelMap, Projection, SumMap, cast_once, contiguous, random_pairs, tiles
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
@@ -83,9 +81,8 @@ def draw_frequencies(
 def spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
     """Draw frequencies in R^3 of the spherical kernel with theta = 1; of fewer, any coordinates.
 
-    It is the overlap of two balls of radius 1/2, so that the density is the square of a ball's
-    transform: radius r = 2 t has a density proportional to (sin t / t - cos t)^2 / t^2. By
-    rejection from min(1, 1 / t^2) / 2.
+    The kernel is the overlap of two balls of radius 1/2, so that r = 2 t has a density proportional
+    to (sin t / t - cos t)^2 / t^2. By rejection from min(1, 1 / t^2) / 2.
     """
     radii = np.empty(0)
     while radii.size < count:
@@ -99,9 +96,16 @@ def spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
     return scaled
 
 
-def shares(total: int, most: int) -> list[int]:
-    """Split `total` blocks into as few passes of at most `most` as there can be, evenly."""
-    passes = -(-total // most)
+def cosine_moments(kernel: ShiftInvariantKernel, sums: Any) -> tuple[Doubles, Doubles]:
+    """Return mean and variance of cos(w.delta) for the sum of powers of a delta that blocks see."""
+    once, twice = (
+        kernel.profile_of_sums(np.multiply(c**kernel.distance_power, sums)) for c in (1.0, 2.0)
+    )
+    return once, 0.5 + twice / 2 - once**2
+
+
+def shares(total: int, passes: int) -> list[int]:
+    """Split `total` blocks into passes, evenly."""
     return [total // passes + (q < total % passes) for q in range(passes)]
 
 
@@ -116,9 +120,8 @@ def check_passes(buckets: NDArray[np.int32], n_blocks: int) -> None:
     passes = len(buckets)
     if not 1 <= passes <= n_blocks:
         raise ValueError(f"has {passes} passes for {n_blocks} blocks")
-    share, more = divmod(n_blocks, passes)
-    first = np.arange(passes) * share + np.minimum(np.arange(passes), more)
-    last = np.append(first[1:], n_blocks) - 1
+    last = np.cumsum(shares(n_blocks, passes)) - 1
+    first = np.append(0, last[:-1] + 1)
     if (buckets.min(axis=1) < first).any() or (buckets.max(axis=1) > last).any():
         raise ValueError(
             f"has buckets_ in which a pass has others' blocks; they have those from "
@@ -303,7 +306,6 @@ class _BlockMap(SumMap):
         weights_=doubles("p", coordinates),
     )
 
-    n_components: int
     arrangement: Arrangement
     mix: Mix
     buckets_: Buckets
@@ -312,7 +314,6 @@ class _BlockMap(SumMap):
     _scale: float | Doubles = 1.0  # of the columns; without a mix weights_ have it
 
     def _check_state(self) -> None:
-        """Say what is wrong with the blocks, see `state`."""
         check_passes(self.buckets_, self._n_features_out)
 
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
@@ -359,7 +360,7 @@ def _weights_and_signs(
     return contiguous(weights, dtype), flips
 
 
-class BlockProjection(_BlockMap):
+class BlockProjection(_BlockMap, Projection):
     """Random projection with one random number for each coordinate, in O(D) a row.
 
     v = S x with E |v|^2 = |x|^2 and E <v, v'> = <x, x'>: Algorithm 1 of [1]_, for any number of
@@ -373,10 +374,9 @@ class BlockProjection(_BlockMap):
     values : {"rademacher", "gaussian"}, default="rademacher"
         Signs +-1, or standard normal numbers. Signs never have the larger variance.
     arrangement : {"stratified", "permutation"}, default="stratified"
-        How coordinates are assigned to the k blocks. "stratified": of each k neighbouring
-        coordinates, one goes to each block, in random order. "permutation": by one random
-        permutation, as in the paper. In both cases a coordinate is in each block with probability
-        1/k.
+        How coordinates are assigned to the k blocks, to each with probability 1/k. "stratified": of
+        each k neighbouring coordinates, one goes to each block, in random order. "permutation": by
+        one random permutation, as in the paper.
     mix : {None, "hadamard"}, default=None
         "hadamard": first rotate by random signs and the Hadamard transform, in O(D log D). Use it
         if most rows differ in few coordinates. It makes sparse rows dense.
@@ -390,8 +390,6 @@ class BlockProjection(_BlockMap):
         The number it is multiplied by.
     components_ : sparse array of shape (n_components, D)
         S; its transpose is the adjoint. With mix a dense array, made when it is asked for.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     See Also
     --------
@@ -400,9 +398,8 @@ class BlockProjection(_BlockMap):
     Notes
     -----
     Cost: D multiply-adds a row, nnz for sparse rows, at 85 % or more of the memory bandwidth.
-    Memory beyond input and output: O(D) and 16 n_components numbers for each thread. Results are
-    identical, to the last bit, for any number of threads, for any split of the rows, and for CSR
-    with sorted columns, on CPUs with the same instruction set.
+    Memory beyond input and output: O(D) and 16 n_components numbers for each thread. CSR with
+    sorted columns gives the results of dense rows, to the last bit.
 
     Variance of |v|^2, with x_j the squared coordinates and b = D/k: for signs and a permutation 2
     (b-1)/(D-1) ((sum x)^2 - sum x^2). A dense normal matrix has 2 (sum x)^2 / k.
@@ -442,7 +439,7 @@ class BlockProjection(_BlockMap):
         """Draw the blocks and their values; of X only the number of columns matters."""
         check_choice("values", self.values, get_args(Values))
         dim, rng = self._start(rows.X)
-        parts = shares(self._n_features_out, dim)
+        parts = shares(self._n_features_out, -(-self._n_features_out // dim))
         buckets, first = [], 0
         for n_blocks in parts:
             buckets.append(first + assign_blocks(dim, n_blocks, self.arrangement, rng))
@@ -454,10 +451,7 @@ class BlockProjection(_BlockMap):
             self.weights_ = 2.0 * rng.integers(0, 2, self.buckets_.shape).astype(np.float64) - 1
         self.weights_ /= math.sqrt(len(parts))
 
-    @property
-    def components_(self) -> Any:
-        """The matrix S of shape (n_components, n_features)."""
-        check_is_fitted(self, "weights_")
+    def _matrix(self) -> Any:
         passes, dim = self.buckets_.shape
         columns = np.tile(np.arange(dim), passes)
         S = sparse.csr_array(
@@ -471,40 +465,13 @@ class BlockProjection(_BlockMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         self._sum(X, out)
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return the shortest rows whose projections are nearest to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            X times the transposed pseudo-inverse of `components_`, as in scikit-learn's
-            projections.
-
-        Notes
-        -----
-        n_samples D operations where the rows of S are orthogonal: n_components <= D, without mix or
-        D a power of two. Else a pseudo-inverse of the dense S, O(n_components D^2).
-        """
-        check_is_fitted(self, "weights_")
-        V = check_array(X, dtype=[np.float64, np.float32])
-        if V.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {counted(V.shape[1], 'column')}, but the projection has "
-                f"n_components={self._n_features_out}; pass what transform returns"
-            )
+    def _back(self, V: Floats) -> Floats:
         passes, dim = self.buckets_.shape
         if passes > 1 or (self._signs is not None and dim > self.n_features_in_):
-            S = self.components_
-            inverse = np.linalg.pinv(S.toarray() if sparse.issparse(S) else S)
-            rows: Floats = V @ inverse.T.astype(V.dtype)
-            return rows
+            return super()._back(V)
         energy = np.bincount(self.buckets_[0], np.square(self.weights_[0]), self._n_features_out)
         weights = (self.weights_[0] / energy[self.buckets_[0]]).astype(V.dtype)
-        rows = V[:, self.buckets_[0]] * weights
+        rows: Floats = V[:, self.buckets_[0]] * weights
         if self._signs is not None:
             rows = hadamard_transform(rows) * self._signs.astype(V.dtype)
         return rows
@@ -513,7 +480,7 @@ class BlockProjection(_BlockMap):
 class BlockFourierFeatures(_BlockMap, KernelMap):
     """Random Fourier features with one random number for each coordinate and pass, in O(D) a row.
 
-    A block of b of the D coordinates represents the whole row, with its frequency times sqrt(D/b).
+    A block of b of the D coordinates represents the whole row, with its frequency times sqrt(D/b):
     Algorithm 2 of [1]_, for any number of components, blocks and repetitions.
 
     Parameters
@@ -525,9 +492,9 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         Width of the output, exactly: all cosines, then all sines. An odd width ends with a cosine
         of a random phase.
     block_size : int or "auto", default="auto"
-        Least number of coordinates in a block. A pass has n_features // block_size blocks, and
-        there are as many passes as n_components needs. Only larger blocks lower the bias. "auto":
-        32, or one block of all coordinates if there are fewer than 64; 3 for Spherical.
+        Least number of coordinates in a block: each pass has n_features // block_size blocks. Only
+        larger blocks lower the bias. "auto": 32, or one block of all coordinates if there are fewer
+        than 64; 3 for Spherical.
     arrangement : {"stratified", "permutation"}, default="stratified"
         As for `BlockProjection`; each pass draws a new one.
     mix : {None, "hadamard"}, default=None
@@ -546,10 +513,9 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         Blocks of each pass; their sum is ceil(n_components / 2).
     block_size_ : int
         Coordinates in the smallest block.
-    expected_bias_ : float
-        Mean of E z(x).z(y) - k(x, y) over pairs of training rows, given the blocks.
-    expected_error_ : float
-        Root mean square of z(x).z(y) - k(x, y) over these pairs and over the frequencies.
+    expected_bias_, expected_error_ : float
+        Mean of E z(x).z(y) - k(x, y) over pairs of training rows, given the blocks, and root mean
+        square of z(x).z(y) - k(x, y), over the frequencies too.
 
     See Also
     --------
@@ -559,9 +525,8 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     -----
     Cost: D multiply-adds for each row and pass (sparse: nnz), and one cosine and sine for two
     columns. Memory beyond input and output: O(D passes), and for each thread 16 numbers for every
-    block of a pass, at least a megabyte. Results are identical, to the last bit, for any number of
-    threads, for any split of the rows, and for CSR with sorted columns, on CPUs with the same
-    instruction set.
+    block of a pass, at least a megabyte. CSR with sorted columns gives the results of dense rows,
+    to the last bit.
 
     Given the blocks, the mean of the estimate is 1/N sum_i K(sqrt(D/b_i) Delta_i) > K(Delta). For
     the Gaussian the bias is about K tau^2 cv2 / (2b), where tau = gamma |Delta|^2 and cv2 is the
@@ -608,15 +573,12 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         mix: Mix = None,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.block_size = block_size
         self.arrangement = arrangement
         self.mix = mix
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel, draw blocks and frequencies, look at the bias on pairs of rows."""
         X, kernel = rows.X, as_additive(as_kernel(self.kernel))
         dim, rng = self._start(X)
         if self.mix is not None and not kernel.rotation_invariant:
@@ -631,7 +593,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
             kernel = kernel.resolve(X[:, : kernel.max_dim])
         width = self._n_features_out
         most = most_blocks(kernel, dim, self.block_size)
-        self.n_blocks_ = tuple(shares(-(-width // 2), most))
+        self.n_blocks_ = tuple(shares(-(-width // 2), -(-width // (2 * most))))
         scale = np.broadcast_to(kernel.scale(), X.shape[1])
         buckets, weights, factors = [], [], []
         self.block_size_, first = dim, 0
@@ -658,17 +620,14 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     def _measure(self, X: Rows, factors: Doubles, n_blocks: int) -> None:
         """Set what is expected of these blocks, on pairs of training rows, and warn."""
         exact, bias, variance = [], [], []
-        power = self.kernel_.distance_power
         for delta in differences(X, _PAIRS):
-            powers = np.abs(self._scaled(delta)) ** power
+            powers = np.abs(self._scaled(delta)) ** self.kernel_.distance_power
             sums = empty_aligned((len(powers), sum(self.n_blocks_)), np.float64)
             project(powers, self.buckets_, factors, sums)
-            once, twice = (
-                self.kernel_.profile_of_sums(np.multiply(c**power, sums)) for c in (1.0, 2.0)
-            )
+            once, scatter = cosine_moments(self.kernel_, sums)
             exact.append(self.kernel_.profile_of_sums(powers.sum(axis=1)))
             bias.append(once.mean(axis=1) - exact[-1])
-            variance.append((0.5 + twice / 2 - once**2).mean(axis=1) / sums.shape[1])
+            variance.append(scatter.mean(axis=1) / sums.shape[1])
         self.expected_bias_ = self.expected_error_ = 0.0
         if not exact:
             return
@@ -695,16 +654,16 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
                 f"{off}, because blocks of {size} coordinates differ; use {remedy} "
                 "(gzkcore.block_report says more)"
             )
-        for what, is_so, remedy in (
-            ("the identity", values.max() < 1e-6, "larger"),
-            ("constant", values.min() > 1 - 1e-6, "smaller"),
-        ):
-            if is_so:
-                return (
-                    f"on these data {self.kernel_!r} is numerically {what}; scale the columns or "
-                    f"use a {remedy} lengthscale"
-                )
-        return ""
+        if values.max() < 1e-6:
+            what, remedy = "the identity", "larger"
+        elif values.min() > 1 - 1e-6:
+            what, remedy = "constant", "smaller"
+        else:
+            return ""
+        return (
+            f"on these data {self.kernel_!r} is numerically {what}; scale the columns or use a "
+            f"{remedy} lengthscale"
+        )
 
     def _check_state(self) -> None:
         check_passes(self.buckets_, -(-self._n_features_out // 2))
@@ -731,9 +690,8 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
 def most_blocks(kernel: Kernel, dim: int, block_size: Any) -> int:
     """How many blocks a pass may have."""
     if kernel.max_dim is not None:
-        size = (
-            kernel.max_dim if block_size == "auto" else check_integer("block_size", block_size, 1)
-        )
+        auto = block_size == "auto"
+        size = kernel.max_dim if auto else check_integer("block_size", block_size, 1)
         if size > kernel.max_dim:
             raise ValueError(
                 f"block_size={size}, but {type(kernel).__name__} is positive definite in at most "
@@ -756,9 +714,7 @@ def differences(X: Rows, count: int, rng: np.random.Generator | None = None) -> 
     n = X.shape[0]
     if n < 2:
         return
-    rng = np.random.default_rng(0) if rng is None else rng
-    first = rng.integers(0, n, count)
-    second = (first + rng.integers(1, n, count)) % n
+    first, second = random_pairs(n, count, rng)
     step = max(1, min(count, (1 << 23) // X.shape[1]))
     for start in range(0, count, step):
         a, b = (dense(X[index[start : start + step]]) for index in (first, second))

@@ -29,14 +29,18 @@ _KNOWN: tuple[Any, ...] = (Gaussian, (Exponential, Laplacian), Spherical)
 _UNIT = {"gaussian": Gaussian, "exponential": Exponential, "spherical": Spherical}
 
 
-def _check_delta(delta: ArrayLike, n_blocks: int, arrangement: Any) -> tuple[Doubles, int]:
+def _variance(kernel: Any, delta: ArrayLike, n_blocks: int, arrangement: Any, *given: bool) -> Any:
+    """Return what a kernel gives for a difference, a float, or for each of its rows."""
     check_choice("arrangement", arrangement, get_args(Arrangement))
     array = np.ascontiguousarray(delta, dtype=np.float64)
     if array.ndim not in (1, 2) or array.shape[-1] < 1:
         raise ValueError(
             f"delta has shape {array.shape}; pass the difference of two points, or rows of these"
         )
-    return np.atleast_2d(array), check_integer("n_blocks", n_blocks, 1)
+    rows, k = np.atleast_2d(array), check_integer("n_blocks", n_blocks, 1)
+    out = np.empty(len(rows))
+    kernel(rows, k, arrangement == "stratified", *given, out, n_threads(rows.size))
+    return out if array.ndim > 1 else float(out[0])
 
 
 def energy_variance(
@@ -64,10 +68,7 @@ def energy_variance(
     >>> energy_variance([1.0, 2.0, 1.0, 2.0], 2)  # blocks have 2, 5, 5 or 8
     4.5
     """
-    rows, k = _check_delta(delta, n_blocks, arrangement)
-    out = np.empty(len(rows))
-    _variances.energy_variance(rows, k, arrangement == "stratified", out, n_threads(rows.size))
-    return out if np.ndim(delta) > 1 else float(out[0])
+    return _variance(_variances.energy_variance, delta, n_blocks, arrangement)
 
 
 def projection_variance(
@@ -80,11 +81,9 @@ def projection_variance(
 
     Parameters
     ----------
-    delta : array-like of shape (D,) or (n, D)
-        The difference of two points, or one in each row.
-    n_blocks : int
+    delta, n_blocks, arrangement
+        As for `energy_variance`.
     values : {"rademacher", "gaussian"}, default="rademacher"
-    arrangement : {"stratified", "permutation"}, default="stratified"
 
     Returns
     -------
@@ -98,11 +97,9 @@ def projection_variance(
     >>> projection_variance([1.0, 1.0, 1.0, 1.0], 2)
     8.0
     """
-    rows, k = _check_delta(delta, n_blocks, arrangement)
     check_choice("values", values, get_args(Values))
-    out, stratified, normal = np.empty(len(rows)), arrangement == "stratified", values == "gaussian"
-    _variances.projection_variance(rows, k, stratified, normal, out, n_threads(rows.size))
-    return out if np.ndim(delta) > 1 else float(out[0])
+    normal = values == "gaussian"
+    return _variance(_variances.projection_variance, delta, n_blocks, arrangement, normal)
 
 
 def kernel_moments(

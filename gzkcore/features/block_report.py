@@ -21,6 +21,7 @@ from .block import (
     BlockFourierFeatures,
     Mix,
     assign_blocks,
+    cosine_moments,
     differences,
     most_blocks,
     project,
@@ -47,21 +48,17 @@ class BlockReport:
         Pairs of rows, and arrangements drawn for each.
     kernel_mean : float
         Mean of k(x, y) over the pairs.
-    bias : float
-        Mean of E z(x).z(y) - k(x, y) over the pairs.
+    bias, bias_rms : float
+        Mean, and root mean square, of E z(x).z(y) - k(x, y) over the pairs.
     bias_interval : (float, float)
         The bias plus and minus two standard errors, over all pairs of rows and all arrangements.
-    bias_rms : float
-        Root mean square, over the pairs, of the bias at each pair.
     bias_formula : float
         Mean bias over the pairs by the second-order formula f'' Var / 2, where f is the kernel as a
         function of the energy of a block. Accurate if the bias is small.
-    std : float
-        Standard deviation of z(x).z(y) with one pass, over frequencies and arrangements.
-    std_arrangement : float
-        The part of it that is due to the arrangement.
-    std_independent : float
-        The standard deviation of ordinary random Fourier features with as many frequencies.
+    std, std_arrangement, std_independent : float
+        Standard deviation of z(x).z(y) with one pass, over frequencies and arrangements; its part
+        that is due to the arrangement; that of ordinary random Fourier features with as many
+        frequencies.
     spread : float
         (M/m)^2 of Lemma 4.6, median over the pairs: the largest energy of a block over the
         smallest.
@@ -139,7 +136,6 @@ class BlockReport:
     def __str__(self) -> str:
         low, high = self.bias_interval
         mixed = f", mix={self.mix!r}" if self.mix else ""
-        off = self.correlation_before, self.correlation_after
         table = {
             "kernel, mean of the pairs": f"{self.kernel_mean:.4f}",
             "bias": f"{self.bias:+.4f}, {low:+.4f} to {high:+.4f}",
@@ -152,8 +148,8 @@ class BlockReport:
             "effective k": f"{self.effective_k:,.0f} of {self.n_blocks:,}",
             "Shapiro-Wilk, median": f"W = {self.shapiro_w:.3f}, p = {self.shapiro_p:.2g}",
             "  pairs with p > 0.05": f"{self.normal_share:.0%}",
-            "|correlation| of neighbours": f"{_off_diagonal(off[0]):.3f}",
-            "  within blocks": f"{_off_diagonal(off[1]):.3f}",
+            "|correlation| of neighbours": f"{_off_diagonal(self.correlation_before):.3f}",
+            "  within blocks": f"{_off_diagonal(self.correlation_after):.3f}",
         }
         columns, blocks = counted(self.n_features, "column"), counted(self.n_blocks, "block")
         lines = [
@@ -209,19 +205,14 @@ def block_report(
         At least two rows.
     kernel, block_size, arrangement, mix
         As for `BlockFourierFeatures`.
-    n_pairs : int, default=100
-        How many pairs of rows are used.
-    n_draws : int, default=20
-        How many arrangements are drawn, at least 2.
+    n_pairs, n_draws : int, default=100 and 20
+        How many pairs of rows are used, and how many arrangements are drawn, at least 2. That costs
+        n_pairs n_draws D operations.
     random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
     BlockReport
-
-    Notes
-    -----
-    Cost: n_pairs n_draws D.
 
     Examples
     --------
@@ -251,10 +242,8 @@ def block_report(
         )
     dim = features.buckets_.shape[1]
     n_blocks = most_blocks(features.kernel_, dim, block_size)
-    draws = [
-        _Draw.of(assign_blocks(dim, n_blocks, arrangement, for_blocks), n_blocks)
-        for _ in range(n_draws)
-    ]
+    drawn = [assign_blocks(dim, n_blocks, arrangement, for_blocks) for _ in range(n_draws)]
+    draws = [_Draw(each, np.bincount(each, minlength=n_blocks)) for each in drawn]
     pairs = _of_pairs(features, differences(X, n_pairs, for_pairs), draws)
     before, after = _correlations(X, draws[0].buckets)
     return BlockReport(
@@ -266,10 +255,7 @@ def block_report(
         mix=mix,
         n_pairs=pairs.exact.size,
         n_draws=n_draws,
-        kernel_mean=float(pairs.exact.mean()),
-        **_of_the_bias(pairs),
-        **_of_the_variance(pairs),
-        **_of_the_energies(pairs),
+        **_summary(pairs),
         correlation_before=before,
         correlation_after=after,
     )
@@ -280,10 +266,6 @@ class _Draw(NamedTuple):
 
     buckets: NDArray[np.intp]
     sizes: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, buckets: NDArray[np.intp], n_blocks: int) -> "_Draw":
-        return cls(buckets, np.bincount(buckets, minlength=n_blocks))
 
     def energies(self, powers: Doubles) -> Doubles:
         """Return what each block says the sum over all coordinates is, row by row."""
@@ -317,9 +299,9 @@ def _of_pairs(
     for delta in deltas:
         powers = np.abs(features._scaled(delta)) ** kernel.distance_power
         sums = np.array([draw.energies(powers) for draw in draws])
-        once, twice = (kernel.profile_of_sums(c**kernel.distance_power * sums) for c in (1.0, 2.0))
+        once, variance = cosine_moments(kernel, sums)
         means.append(once.mean(axis=2).T)
-        within = (0.5 + twice / 2 - once**2).mean(axis=(0, 2)) / sums.shape[2]
+        within = variance.mean(axis=(0, 2)) / sums.shape[2]
         rows += (
             (variance, *_whole(features, power, sums.shape[2]), *_inequality(energies))
             for power, energies, variance in zip(powers, sums[0], within, strict=True)
@@ -334,10 +316,10 @@ def _whole(
     kernel, total = features.kernel_, powers.sum()
     step = 0.01 * total
     below, value, above = kernel.profile_of_sums(total + step * np.array([-1.0, 0.0, 1.0]))
-    twice = float(kernel.profile_of_sums(np.array(2.0**kernel.distance_power * total)))
+    variance = float(cosine_moments(kernel, np.array(total))[1])
     curvature = (above - 2 * value + below) / step**2 if step else 0.0
     spread = n_blocks**2 * energy_variance(np.sqrt(powers), n_blocks, features.arrangement)
-    return value, (0.5 + twice / 2 - value**2) / n_blocks, curvature * spread / 2
+    return value, variance / n_blocks, curvature * spread / 2
 
 
 def _inequality(energies: Doubles) -> tuple[float, float, float, float]:
@@ -352,32 +334,24 @@ def _inequality(energies: Doubles) -> tuple[float, float, float, float]:
     return spread, effective, float(test.statistic), float(test.pvalue)
 
 
-def _of_the_bias(pairs: _Pairs) -> dict[str, Any]:
+def _summary(pairs: _Pairs) -> dict[str, Any]:
+    """Return the fields of a report that are about all pairs."""
     off = pairs.means.mean(axis=1) - pairs.exact
     bias, n_draws = float(off.mean()), pairs.means.shape[1]
     of_draws = float(np.var((pairs.means - pairs.exact[:, None]).mean(axis=0), ddof=1)) / n_draws
     error = math.sqrt(of_draws + float(np.var(off)) / off.size)
+    of_arrangement = float(np.mean(np.var(pairs.means, axis=1, ddof=1)))
+    p = pairs.shapiro_p
+    tested = np.isfinite(p) if np.isfinite(p).any() else slice(None)  # equal rows have no shape
     return {
+        "kernel_mean": float(pairs.exact.mean()),
         "bias": bias,
         "bias_interval": (bias - 2 * error, bias + 2 * error),
         "bias_rms": float(np.sqrt(np.mean(off**2))),
         "bias_formula": float(pairs.formula.mean()),
-    }
-
-
-def _of_the_variance(pairs: _Pairs) -> dict[str, Any]:
-    of_arrangement = float(np.mean(np.var(pairs.means, axis=1, ddof=1)))
-    return {
         "std": math.sqrt(float(pairs.within.mean()) + of_arrangement),
         "std_arrangement": math.sqrt(of_arrangement),
         "std_independent": math.sqrt(float(pairs.independent.mean())),
-    }
-
-
-def _of_the_energies(pairs: _Pairs) -> dict[str, Any]:
-    p = pairs.shapiro_p
-    tested = np.isfinite(p) if np.isfinite(p).any() else slice(None)  # equal rows have no shape
-    return {
         "spread": float(np.median(pairs.spread)),
         "effective_k": float(np.median(pairs.effective)),
         "shapiro_w": float(np.median(pairs.shapiro_w[tested])),

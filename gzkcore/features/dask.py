@@ -57,8 +57,7 @@ def transform(features: Any, X: Any) -> Any:
     Parameters
     ----------
     features : fitted transformer
-        Any fitted transformer; for the feature maps of gzkcore the method `transform` does the
-        same.
+        Any; for the feature maps of gzkcore the method `transform` does the same.
     X : Dask array or data frame of shape (n_samples, n_features)
 
     Returns

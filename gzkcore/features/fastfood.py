@@ -22,7 +22,7 @@ from gzkcore._util.validation import check_choice
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 
-from .base import KernelMap, cast_once, contiguous, warn_if_trivial
+from .base import KernelMap, call_kernel, cast_once, contiguous, warn_if_trivial
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
@@ -67,11 +67,8 @@ def fastfood_frequencies(
 
     Notes
     -----
-    Use it to inspect the frequencies; the features never form this matrix. O(n^2 log n) operations.
-
-    References
-    ----------
-    Le, Sarlos, Smola, Fastfood: Approximating Kernel Expansions in Loglinear Time, 2013.
+    Use it to inspect the frequencies; `FastfoodFeatures` never forms this matrix. O(n^2 log n)
+    operations.
 
     Examples
     --------
@@ -123,19 +120,16 @@ class FastfoodFeatures(KernelMap):
     Notes
     -----
     "orthogonal": the variance is about that of `RandomFourierFeatures` with orthogonal frequencies.
-    For the Gaussian and rows that differ in one column, the bias is about 2 k log(k)^2 / (3
-    block_size), at most .36 / block_size. For rows that differ in many columns by different amounts
-    it is of the order of 1 / block_size^2. So the bias matters only with about 100,000 features or
-    more. The lattice remains for rows that differ by the same amount in two, four or eight columns:
-    see the page on Fastfood.
+    The bias for the Gaussian, about 2 k log(k)^2 / (3 block_size) for rows that differ in one
+    column, at most .36 / block_size, and of the order of 1 / block_size^2 if they differ in many by
+    different amounts, matters only with about 100,000 features or more. The lattice remains for
+    rows that differ by the same amount in two, four or eight columns: see the page on Fastfood.
 
-    "normal": unbiased, that is, the mean of z(x).z(y) over random states is k(x, y). The variance
-    is that of independent frequencies (`fourier_variance`) for F <= 2, and up to twice that for
-    larger F.
+    "normal": unbiased, with the variance of independent frequencies (`fourier_variance`) for F <=
+    2, and up to twice that for larger F.
 
     Cost: about 2 log2(block_size) + 30 operations for each frequency, on CSR too. Memory: the
-    output and four numbers for each frequency. Results are identical, to the last bit, for any
-    number of threads and any split of the rows, on CPUs with the same instruction set.
+    output and four numbers for each frequency.
 
     References
     ----------
@@ -168,13 +162,10 @@ class FastfoodFeatures(KernelMap):
         frequencies: BlockFrequencies = "orthogonal",
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.frequencies = frequencies
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X and draw the blocks."""
         X, width = rows.X, self._n_features_out
         check_choice("frequencies", self.frequencies, get_args(BlockFrequencies))
         kernel = rows.resolve(as_kernel(self.kernel))
@@ -205,7 +196,6 @@ class FastfoodFeatures(KernelMap):
         warn_if_trivial(kernel, X)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the blocks, see `state`."""
         count, size = self.signs_.shape
         most = max(self.n_features_in_, _LEAST_BLOCK)
         if size & (size - 1) or size < most or 2 * count * size < self._n_features_out:
@@ -232,11 +222,7 @@ class FastfoodFeatures(KernelMap):
             math.sqrt(2 / width), out, stream,
             n_threads(X.shape[0] * blocks * size * (size.bit_length() + 15)),
         )  # fmt: skip
-        if isinstance(X, np.ndarray):
-            packed = np.require(X, requirements=["C", "ALIGNED"])
-            _fastfood.fastfood_features(packed, *made)
-        else:
-            _fastfood.fastfood_features_sparse(X.data, X.indices, X.indptr, *made)
+        call_kernel(_fastfood.fastfood_features, _fastfood.fastfood_features_sparse, X, *made)
 
 
 def _in_half_turns(

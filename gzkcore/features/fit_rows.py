@@ -21,35 +21,16 @@ from gzkcore.rows.survey import Survey, without_zeros
 
 @dataclass(frozen=True)
 class FitRows:
-    """Rows to fit to, with statistics of all rows if these are a sample.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR} of shape (n_rows, n_features)
-    weight : ndarray of shape (n_rows,), optional
-        > 0. None: 1 each.
-    survey : Survey, optional
-        Of all rows. None: these are all, and have no weights.
-    source : Source, optional
-        All rows, where X is a sample of them.
-    used : ndarray of int of shape (n_rows,), optional
-        Which of the rows given these are, where some were left out.
-    columns : sequence of int, optional
-        Which of the columns of the source these are. None: all.
-    y : array-like, optional
-        Targets of the rows given, those left out included, for kernels that learn from them.
-    names : ndarray of str of shape (n_features,), optional
-        Of the columns of X, by which kernels may name them.
-    """
+    """Rows to fit to, with statistics of all rows if these are a sample."""
 
     X: Rows
-    weight: Doubles | None = None
-    survey: Survey | None = None
-    source: Any = None
-    used: Integers | None = None
-    columns: Any = None
-    y: Any = None
-    names: Any = None
+    weight: Doubles | None = None  # of the rows, > 0; None: 1 each
+    survey: Survey | None = None  # of all rows; None: these are all, and have no weights
+    source: Any = None  # all rows, where X is a sample of them
+    used: Integers | None = None  # which of the rows given these are, where some were left out
+    columns: Any = None  # which of the columns of the source these are; None: all
+    y: Any = None  # targets of the rows given, those left out included, for kernels that learn
+    names: Any = None  # of the columns of X, by which kernels may name them
 
     @classmethod
     def of_array(cls, X: Rows, sample_weight: Any, y: Any = None, names: Any = None) -> "FitRows":
@@ -170,11 +151,8 @@ def fit_features(features: Any, source: Any, survey: Survey, names: Any = None) 
     sample takes their place: features of this package also get the survey of all rows, and read
     the source again for norms; those of others see the sample, but for gamma="scale".
 
-    Returns
-    -------
-    transformer
-        `features`; a fitted clone whose gamma is a number where it was "scale" in features of
-        others, as `sklearn.kernel_approximation.RBFSampler` has it.
+    Return `features`, or where gamma was "scale" in those of others (as in
+    `sklearn.kernel_approximation.RBFSampler`), a fitted clone whose gamma is a number.
     """
     if hasattr(features, "_fit_sample"):
         return features._fit_sample(survey, source, names)

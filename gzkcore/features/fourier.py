@@ -5,6 +5,7 @@ cos(w.x) cos(w.y) + sin(w.x) sin(w.y): each frequency gives two columns, in any 
 """
 
 import math
+from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -54,7 +55,7 @@ _MOST_DIMS_MODIFIED, _MOST_DIMS_SOBOL = 3, 21201
 
 
 def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float = 0.0) -> Floats:
-    """Evaluate sqrt(2/F) [cos(w_j.x), sin(w_j.x)] for F columns.
+    """Evaluate sqrt(2/F) [cos(w_j.x), sin(w_j.x)] for F columns, as `RandomFourierFeatures` does.
 
     All cosines come first, then all sines. An odd F ends with sqrt(2/F) cos(w.x + phase).
 
@@ -82,10 +83,6 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     -----
     2 d flops for each frequency, and about 25 more for its cosine and sine. The error of the cosine
     of an angle a is a few roundings of |a|, plus those of the product.
-
-    References
-    ----------
-    Rahimi, Recht, Random Features for Large-Scale Kernel Machines, 2007.
 
     Examples
     --------
@@ -147,7 +144,7 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
     """Return the weight of a frequency drawn uniformly from a ball instead of from the density p.
 
     p is the normal density. With q(w) = (1 - outside) / volume in the ball and q = p outside it,
-    E_q[p/q cos(w.D)] = k(D).
+    E_q[p/q cos(w.D)] = k(D). `ModifiedFourierFeatures` has these weights.
 
     Parameters
     ----------
@@ -161,11 +158,6 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
     -------
     float, or ndarray of shape (m,)
         sqrt(p / q), the factor of the columns of this frequency.
-
-    References
-    ----------
-    Avron, Kapralov, Musco, Musco, Velingker, Zandieh, Random Fourier Features for Kernel Ridge
-    Regression: Approximation Bounds and Statistical Guarantees, 2017.
 
     Examples
     --------
@@ -183,16 +175,14 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
 def sample_frequencies(
     kernel: Kernel, n_frequencies: int, dim: int, frequencies: Frequencies = "iid", rng: Seed = None
 ) -> Doubles:
-    """Draw frequencies from the spectrum of a kernel.
+    """Draw frequencies from the spectrum of a kernel, as `RandomFourierFeatures` does.
 
     Parameters
     ----------
     kernel : Kernel
         Shift-invariant, with all parameters as numbers.
-    n_frequencies : int
-        m >= 1.
-    dim : int
-        d >= 1.
+    n_frequencies, dim : int
+        m >= 1 and d >= 1.
     frequencies : {"iid", "orthogonal", "qmc"}, default="iid"
         "iid": independent; "orthogonal": blocks of d orthogonal ones, of random lengths (not for
         `Laplacian`, which depends on the axes); "qmc": a scrambled Sobol sequence by quantiles.
@@ -214,10 +204,6 @@ def sample_frequencies(
     -----
     Each frequency by itself has the distribution of the spectrum in every case, so that means of
     cosines are unbiased. Cost: O(m d) operations, for "orthogonal" O(m d min(m, d)).
-
-    References
-    ----------
-    Rahimi, Recht 2007 (iid); Yu et al. 2016 (orthogonal); Yang et al. 2014 (qmc).
 
     Examples
     --------
@@ -261,8 +247,6 @@ class _Fourier(KernelMap):
         phase_=number(),
     )
 
-    kernel: str | Kernel
-    n_components: int
     frequencies_: Doubles
     phase_: float
 
@@ -319,15 +303,13 @@ class RandomFourierFeatures(_Fourier):
     most 1 / F for distant rows. Rows of features have the norm 1 (even F).
 
     Cost: (n_features + 25) F operations a row; CSR takes only those of its entries. Memory: the
-    output and the frequencies. With at most 32 columns, and on CSR, results are identical, to the
-    last bit, for any number of threads and any split of the rows, on CPUs with the same instruction
-    set. With more columns BLAS computes the products, and results agree up to rounding. In float32
-    the error of an angle is 6e-8 times the angle: centre data that are far from 0.
+    output and the frequencies. With more than 32 columns BLAS computes the products, but on CSR. In
+    float32 the error of an angle is 6e-8 times the angle: centre data that are far from 0.
 
     References
     ----------
-    Rahimi, Recht, Random Features for Large-Scale Kernel Machines, 2007; Yu et al., Orthogonal
-    Random Features, 2016; Yang et al., Quasi-Monte Carlo Feature Maps, 2014.
+    Rahimi, Recht, Random Features for Large-Scale Kernel Machines, 2007 (iid); Yu et al.,
+    Orthogonal Random Features, 2016; Yang et al., Quasi-Monte Carlo Feature Maps, 2014 (qmc).
 
     Examples
     --------
@@ -348,13 +330,10 @@ class RandomFourierFeatures(_Fourier):
         frequencies: Frequencies = "iid",
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.frequencies = frequencies
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X and draw the frequencies."""
         X, width = rows.X, self._n_features_out
         kernel = rows.resolve(as_kernel(self.kernel))
         rng = generator(self.random_state)
@@ -397,10 +376,10 @@ class ModifiedFourierFeatures(_Fourier):
     Notes
     -----
     Unbiased, but with a larger variance than `RandomFourierFeatures`: at D = 0 it is about V (4
-    pi)^(-d/2) (2 / F) for the ball's volume V. With more than 3 columns it is too large to be
-    useful, so these are refused. The gain is that a ridge regression needs fewer features. The
-    constants of the theorem (a density of thousands over ten times this radius) ask for more
-    features than there are data; this class uses practical ones.
+    pi)^(-d/2) (2 / F) for the ball's volume V, too large to be useful with more than 3 columns. The
+    gain is that a ridge regression needs fewer features. The constants of the theorem (a density of
+    thousands over ten times this radius) ask for more features than there are data; these are
+    practical ones.
 
     References
     ----------
@@ -431,13 +410,10 @@ class ModifiedFourierFeatures(_Fourier):
         alpha: float = 1.0,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.alpha = alpha
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X, and draw and weigh the frequencies."""
         X, width = rows.X, self._n_features_out
         kernel = rows.resolve(as_kernel(self.kernel))
         if not isinstance(kernel, Gaussian):
@@ -495,15 +471,9 @@ def _fill(X: Rows, W: Floats, phase: float, out: Floats, stream: bool) -> None:
         _fourier.fourier_features_sparse(X.data, X.indices, X.indptr, W, *rest, stream, threads)
         return
     blas, threads = dim > _FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
-    if not blas:
-        _fourier.fourier_features(_packed(X), W, *rest, False, stream, threads)
-        return
-    with limit_blas(1):
-        _fourier.fourier_features(_packed(X), W, *rest, True, stream, threads)
-
-
-def _packed(X: Floats) -> Floats:
-    return np.require(X, requirements=["C", "ALIGNED"])
+    packed = np.require(X, requirements=["C", "ALIGNED"])
+    with limit_blas(1) if blas else nullcontext():
+        _fourier.fourier_features(packed, W, *rest, blas, stream, threads)
 
 
 def _normal_outside(dim: int, radius: float) -> float:

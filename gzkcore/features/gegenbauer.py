@@ -3,16 +3,13 @@
 `GegenbauerFeatures` writes a kernel as k(x, y) = sum over (l, i) of h_(l,i)(|x|) h_(l,i)(|y|)
 P_d^l(cos) and turns each (l, i) into columns in one of two ways:
 
-- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l, without
-  variance;
+- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l;
 - at random: for a direction w, sum_l s_l sqrt(alpha) h_(l,i)(|x|) P_d^l(<x/|x|, w>) / sqrt(m),
   unbiased over w (Definition 8 of Han, Zandieh, Avron). The signs s = (+, +, -, -, ...) do not
-  change the kernel, since different degrees are uncorrelated. They remove the spike at w = x that
-  all signs plus would give.
+  change the kernel, since different degrees are uncorrelated, and remove the spike at w = x.
 
-The predicted error decides which columns are exact. It follows from the energies of the (l, i) and
-from how evenly the directions are spread. `PublishedGegenbauerFeatures` is Definition 8 as printed,
-for comparison.
+The error predicted from the energies of the (l, i), and from how evenly the directions are spread,
+decides which columns are exact.
 """
 
 import copy
@@ -32,7 +29,7 @@ from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
     as_floats,
     check_array,
@@ -118,10 +115,9 @@ class GegenbauerFeatures(GegenbauerMap):
         of the data. None: computed from the training rows. With a radius and a numeric gamma the
         map does not depend on the data at all.
     center : "auto", None or array-like of shape (n_features,), default="auto"
-        The point that is subtracted first, for shift-invariant kernels (dot-product kernels are
-        never centred). "auto": the mean of the data, or nothing if the data are on a sphere around
-        the origin or `radius` is given. Centring changes no kernel value and lowers the degree that
-        is needed.
+        The point that is subtracted first, for shift-invariant kernels only, which lowers the
+        degree that is needed and changes no kernel value. "auto": the mean of the data, or nothing
+        if they are on a sphere around the origin or `radius` is given.
     reduce : None, int, transformer or "auto", default=None
         Reduces the columns before the expansion. An int k: a sparse random projection to k columns,
         `BlockProjection`. A transformer: cloned and fitted. "auto": k = n_components if there are
@@ -160,15 +156,13 @@ class GegenbauerFeatures(GegenbauerMap):
         basis="adapted" it is the largest error over the training rows.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over directions, projections, and random pairs with
-        the norms of the data. If the data are concentrated in few directions, the error on them is
-        larger.
+        the norms of the data; larger on data that are concentrated in few directions.
 
     Notes
     -----
     Cost per row: about 5 flops for each exact column, 2 (d + 2q) for each random column, where q is
-    the degree. Memory: the output and tiles of a few megabytes. Results are identical, to the last
-    bit, for any number of threads and any split of the rows, on CPUs with the same instruction set
-    (basis="adapted", a product of matrices: up to rounding).
+    the degree; for basis="adapted" BLAS multiplies by a matrix. Memory: the output and tiles of a
+    few megabytes.
 
     basis="random" and "hybrid" are unbiased up to `truncation_error_`. For m independent directions
     the mean squared error over random pairs is (E k(x,x) E k(y,y) - E k(x,y)^2) / m; evenly spread
@@ -176,8 +170,8 @@ class GegenbauerFeatures(GegenbauerMap):
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods,
-       Definitions 3 and 8, Lemma 5.
+    Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods, Definitions 3 and
+    8, Lemma 5.
 
     Examples
     --------
@@ -201,6 +195,11 @@ class GegenbauerFeatures(GegenbauerMap):
         reduction_error_=number(finite=False),
     )
 
+    basis_: str
+    degree_: int
+    n_exact_: int
+    n_directions_: Integers
+
     def __init__(
         self,
         kernel: str | Kernel = "gaussian",
@@ -214,15 +213,13 @@ class GegenbauerFeatures(GegenbauerMap):
         reduce: int | Literal["auto"] | Any = None,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.reduce = reduce
         self.basis = basis
         self.directions = directions
         self.radius = radius
         self.center = center
         self.tol = tol
-        self.random_state = random_state
 
     def shared_basis(self, kernels: Iterable[Kernel]) -> "GegenbauerFeatures | None":
         """Return a map whose columns, rescaled, are the features of each of these kernels.
@@ -256,7 +253,7 @@ class GegenbauerFeatures(GegenbauerMap):
         rim = np.full(1, layout.radial.shell[1])
         scales = np.zeros(self._n_features_out)  # 0 for free columns
         values = layout.radial.exact(rim, layout.functions)[0] * layout.weights
-        scales[: layout.n_exact] = np.repeat(values, layout.counts)
+        scales[: layout.counts.sum()] = np.repeat(values, layout.counts)
         return scales
 
     def rescaled(self, kernel: Kernel) -> "GegenbauerFeatures":
@@ -276,12 +273,9 @@ class GegenbauerFeatures(GegenbauerMap):
         return other
 
     def column_energies(self) -> Doubles:
-        """Return the mean squares of the exact columns, as if directions were uniform.
+        """Return the mean squares of the exact columns, in order, as if directions were uniform.
 
-        Returns
-        -------
-        ndarray of shape (n_exact_,)
-            In the order of the columns, which is from large to small where all are exact.
+        They fall from column to column where all are exact.
         """
         check_is_fitted(self, "kernel_")
         radial, functions = self._layout.radial, self._layout.functions
@@ -290,17 +284,7 @@ class GegenbauerFeatures(GegenbauerMap):
         return np.repeat(density, self._layout.counts)
 
     def narrowed(self, width: int) -> "GegenbauerFeatures":
-        """Return these fitted features with the first `width` of their exact columns only.
-
-        Parameters
-        ----------
-        width : int
-            From 1 to `n_exact_`, of features without random columns.
-
-        Returns
-        -------
-        GegenbauerFeatures
-        """
+        """Return these features, without random columns, with the first `width` columns only."""
         check_is_fitted(self, "kernel_")
         layout = self._layout
         before = np.cumsum(layout.counts) - layout.counts
@@ -345,11 +329,11 @@ class GegenbauerFeatures(GegenbauerMap):
         return reducer
 
     def _choose_tol(self, dtype: DTypeLike) -> float:
-        if isinstance(self.tol, str):
-            if self.tol != "auto":
-                raise ValueError(f"tol={self.tol!r} is unknown; use a number > 0 or 'auto'")
-            return 1e-12 if dtype == np.float64 else 1e-7
-        return check_positive("tol", self.tol)
+        if not isinstance(self.tol, str):
+            return check_positive("tol", self.tol)
+        if self.tol != "auto":
+            raise ValueError(f"tol={self.tol!r} is unknown; use a number > 0 or 'auto'")
+        return 1e-12 if dtype == np.float64 else 1e-7
 
     def _choose_center(self, rows: FitRows) -> Doubles | None:
         if not self.kernel_.shift_invariant or self.center is None:
@@ -361,7 +345,7 @@ class GegenbauerFeatures(GegenbauerMap):
                     f"center={self.center!r} must be {self.n_features_in_} finite numbers, "
                     "one per column"
                 )
-            return np.asarray(self._polar.reduced(center[None])[0])
+            return np.asarray(reduce_rows(self.reducer_, center[None])[0])
         if self.center != "auto":
             raise ValueError(
                 f"center={self.center!r} is unknown; use 'auto', None or one number a column"
@@ -370,7 +354,7 @@ class GegenbauerFeatures(GegenbauerMap):
             return None
         self.center_ = None
         around_origin = self._norms(rows)
-        self.center_ = np.asarray(self._polar.reduced(rows.mean[None])[0])
+        self.center_ = np.asarray(reduce_rows(self.reducer_, rows.mean[None])[0])
         largest = around_origin.max()
         thin = largest - around_origin.min() <= SPHERE * largest
         # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
@@ -403,10 +387,7 @@ class GegenbauerFeatures(GegenbauerMap):
     def _take(self, layout: Layout) -> None:
         """Take this layout, and say in the fitted attributes what it is."""
         self._layout = layout
-        self.basis_ = layout.basis
-        self.degree_, self.order_ = layout.degree, layout.order
-        self.n_exact_, self.n_effective_ = layout.n_exact, layout.n_effective
-        self.n_directions_ = layout.n_directions
+        self.__dict__.update(layout.attributes())
         if layout.axes is None:
             self.truncation_error_ = layout.truncation_error
             if not layout.families:
@@ -418,9 +399,8 @@ class GegenbauerFeatures(GegenbauerMap):
         unit, norms = self._polar(sample)
         Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
         self._layout.fill(unit, norms, Z, False)
-        missing = self._layout.radial.diagonal(norms) - np.einsum(
-            "ij,ij->i", Z, Z, dtype=np.float64
-        )
+        mine = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        missing = self._layout.radial.diagonal(norms) - mine
         self.truncation_error_ = float(max(missing.max(), 0.0)) + ROUNDING
         self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
 
@@ -471,8 +451,7 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods,
-       Definition 8, Eq 19, 22, 23.
+    Han, Zandieh, Avron, Definition 8, Eq 19, 22, 23.
 
     Examples
     --------
@@ -498,12 +477,10 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         radius: float | tuple[float, float] | None = None,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.degree = degree
         self.order = order
         self.radius = radius
-        self.random_state = random_state
 
     def _choose_tol(self, dtype: DTypeLike) -> float:
         return float(np.finfo(dtype).eps)

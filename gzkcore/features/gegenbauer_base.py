@@ -21,7 +21,7 @@ from gzkcore._util.state import (
     stored,
     whole,
 )
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, Floats, Rows
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
@@ -72,22 +72,14 @@ class GegenbauerMap(KernelMap):
         _axes=(doubles("c", "_n_features_out") | nothing()).if_there(),
     )
 
-    kernel: str | Kernel
-    n_components: int
     radius: float | tuple[float, float] | None
-    random_state: Seed
     kernel_: Kernel
-    reducer_: Any
-    dim_: int
     center_: Doubles | None
-    radius_: float
     truncation_error_: float
     expected_error_: float
-    _tol: float
     _layout: Layout
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X, read the norms of X, choose the basis, draw directions."""
         X, kernel = rows.X, rows.resolve(as_kernel(self.kernel))
         if kernel.unit_sphere:
             check_unit(X)
@@ -149,10 +141,9 @@ class GegenbauerMap(KernelMap):
         """Return k(x, x) - z(x).z(x), the error of the features on the diagonal.
 
         A kernel with a square root at its diagonal, such as the neural tangent kernel, loses its
-        high degrees on the diagonal and almost nothing elsewhere. Then Z @ Z.T +
-        np.diag(missing_diagonal(X)) is much closer to the kernel matrix than Z @ Z.T. In a ridge
-        regression, or in a predictive variance, this difference acts as noise that belongs to the
-        model.
+        high degrees on the diagonal and almost nothing elsewhere, so that Z @ Z.T +
+        np.diag(missing_diagonal(X)) is much closer to the kernel matrix. In a ridge regression, or
+        in a predictive variance, this difference acts as noise that belongs to the model.
 
         Parameters
         ----------
@@ -223,7 +214,6 @@ class GegenbauerMap(KernelMap):
             )
 
     def _forget(self) -> None:
-        """Go back to before the first fit."""
         super()._forget()
         self.__dict__.pop("_layout", None)
 
@@ -235,7 +225,6 @@ class GegenbauerMap(KernelMap):
         return parts | {"_exact_functions": (self._layout.functions, self._layout.counts)}
 
     def _check_state(self) -> None:
-        """Say what is wrong with the layout, see `state`."""
         if not hasattr(self, "_layout"):
             return
         if self.reducer_ is None and self.dim_ != self.n_features_in_:

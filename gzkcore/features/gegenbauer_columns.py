@@ -66,11 +66,12 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     return summed_features(*_check_sum(X, W, radial))
 
 
-def summed_features(X: Floats, W: Doubles, radial: Doubles) -> Floats:
-    """Return `gegenbauer_features` of contiguous arrays that nothing checks."""
+def summed_features(X: Floats, W: Doubles, radial: Doubles, halves: bool = False) -> Floats:
+    """Return `gegenbauer_features`, or `features_in_halves`, of arrays that nothing checks."""
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
     out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
-    rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)
+    matrix, beta = (rule.halves(), IN_HALVES) if halves else (None, None)
+    rule.evaluate(X, W, radial, out, matrix, beta, stream=out.nbytes > STREAM_BYTES)
     return out
 
 
@@ -79,17 +80,12 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Unit rows; float32 is kept, everything else becomes float64.
-    W : array-like of shape (m, d)
-        Unit rows.
-    radial : array-like of shape (n, q + 1) or (1, q + 1)
-        The factors of P_d^l for each row; a single row is used for all.
+    X, W, radial
+        As for `gegenbauer_features`.
 
     Returns
     -------
     ndarray of shape (n, m)
-        float32 for float32 X, else float64.
 
     Raises
     ------
@@ -112,13 +108,7 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
     >>> features_in_halves([[1.0, 0.0, 0.0]], [[0.6, 0.8, 0.0]], [[1.0, 2.0, 3.0]]).round(6)
     array([[2.32]])
     """
-    X, W, radial = _check_sum(X, W, radial)
-    rule = Recurrence(X.shape[1], radial.shape[1] - 1)
-    matrix, out = rule.halves(), np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
-    given = rule.coefficients(radial, matrix).astype(X.dtype)
-    scaled = rule.scaled(W, matrix, X.dtype)
-    rule.sum(X, scaled, given, out, IN_HALVES, stream=out.nbytes > STREAM_BYTES)
-    return out
+    return summed_features(*_check_sum(X, W, radial), halves=True)
 
 
 def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, Doubles, Doubles]:
@@ -210,14 +200,15 @@ class Recurrence:
         W: Doubles,
         radial: Doubles,
         out: Floats,
-        *,
-        monomials: Doubles | None = None,
+        matrix: Doubles | None = None,
+        beta: Doubles | None = None,
         stream: bool = False,
     ) -> None:
-        """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
-        given = self.coefficients(radial, monomials).astype(X.dtype)
-        beta = self.beta if monomials is None else self.plain
-        self.sum(X, self.scaled(W, monomials, X.dtype), given, out, beta, stream)
+        """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where a matrix is given."""
+        given = self.coefficients(radial, matrix).astype(X.dtype)
+        if beta is None:
+            beta = self.beta if matrix is None else self.plain
+        self.sum(X, self.scaled(W, matrix, X.dtype), given, out, beta, stream)
 
     def coefficients(self, radial: Doubles, matrix: Doubles | None) -> Doubles:
         """Return what multiplies the p_k for what multiplies the P_d^k.
@@ -281,12 +272,6 @@ class Directions:
         self.rule = Recurrence(dim, int(degrees.max()))
         self._horner: dict[str, Doubles] = {}  # the matrix of each type that is summed so
         self._halves: dict[str, Doubles] = {}
-
-    def fill(self, unit: Floats, values: Floats, out: Floats, stream: bool) -> None:
-        """Write the columns, given the radial functions' values (n or 1, len(columns))."""
-        self.write(
-            unit, self._coefficients(unit.dtype.char, values).astype(unit.dtype), out, stream
-        )
 
     def write(self, unit: Floats, coefficients: Floats, out: Floats, stream: bool) -> None:
         """Write the columns, given what multiplies each power in each row; see `folded`."""

@@ -50,31 +50,20 @@ def _no_columns() -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The columns: first harmonics of radial functions, then random ones, then zeros.
+    """The columns: first harmonics of radial functions, then random ones, then zeros."""
 
-    Parameters
-    ----------
-    radial : RadialFunctions
-        Of which `functions`, and those of the families, are in use.
-    families : tuple of Directions
-        The random columns.
-    functions, counts : ndarray of int
-        Radial functions with exact columns, and how many harmonics each has.
-    tree, nodes, ring, weights
-        The harmonics: what computes them, its node and the place in `functions` of each column, and
-        the factor of each function.
-    rotation, axes : ndarray, optional
-        Of basis="adapted": what unit rows, and what the exact columns, are multiplied by.
-    """
-
-    radial: RadialFunctions
-    families: tuple[Directions, ...] = ()
+    radial: RadialFunctions  # of which `functions`, and those of the families, are in use
+    families: tuple[Directions, ...] = ()  # the random columns
+    # Radial functions with exact columns, and how many harmonics each has.
     functions: Integers = field(default_factory=_no_columns)
     counts: Integers = field(default_factory=_no_columns)
+    # The harmonics: what computes them, its node and the place in `functions` of each column, and
+    # the factor of each function.
     tree: HarmonicTree | None = None
     nodes: Integers = field(default_factory=_no_columns)
     ring: Integers = field(default_factory=_no_columns)
     weights: Doubles | None = None
+    # Of basis="adapted": what unit rows, and what the exact columns, are multiplied by.
     rotation: Doubles | None = None
     axes: Doubles | None = None
 
@@ -95,45 +84,29 @@ class Layout:
         return kept
 
     @property
-    def basis(self) -> str:
-        """The name of what is in use."""
-        if self.axes is not None:
-            return "adapted"
-        if not self.families:
-            return "harmonic"
-        return "hybrid" if self.functions.size else "random"
-
-    @property
-    def degree(self) -> int:
-        """Highest degree in use."""
-        return int(self.radial.degree[self._used].max(initial=0))
-
-    @property
-    def order(self) -> int:
-        """Number of radial functions of the degree that has most."""
-        return int(self.radial.index[self._used].max(initial=0)) + 1
-
-    @property
     def _used(self) -> Integers:
         return np.concatenate([self.functions, *[f.columns for f in self.families]]).astype(np.intp)
 
-    @property
-    def n_directions(self) -> Integers:
-        """How many directions each family has."""
-        return np.array([family.W.shape[0] for family in self.families], dtype=np.intp)
-
-    @property
-    def n_exact(self) -> int:
-        """Columns without variance."""
-        return int(self.counts.sum()) if self.axes is None else self.axes.shape[1]
-
-    @property
-    def n_effective(self) -> int:
-        """Columns that aren't zero."""
+    def attributes(self) -> dict[str, Any]:
+        """Say what the columns are, as attributes of `GegenbauerFeatures`."""
+        radial, used = self.radial, self._used
+        directions = np.array([family.W.shape[0] for family in self.families], dtype=np.intp)
+        exact = int(self.counts.sum())
+        effective = int(self.counts[radial.energy[self.functions] > 0].sum() + directions.sum())
+        basis = "hybrid" if self.functions.size else "random"
         if self.axes is not None:
-            return int(np.count_nonzero(self.axes.any(axis=0)))
-        exact = self.counts[self.radial.energy[self.functions] > 0].sum()
-        return int(exact + self.n_directions.sum())
+            basis, exact = "adapted", self.axes.shape[1]
+            effective = int(np.count_nonzero(self.axes.any(axis=0)))
+        elif not self.families:
+            basis = "harmonic"
+        return {
+            "basis_": basis,
+            "degree_": int(radial.degree[used].max(initial=0)),
+            "order_": int(radial.index[used].max(initial=0)) + 1,
+            "n_exact_": exact,
+            "n_effective_": effective,
+            "n_directions_": directions,
+        }
 
     @property
     def missing(self) -> float:
@@ -141,8 +114,9 @@ class Layout:
         kept = np.zeros(self.sizes.size)
         np.add.at(kept, self.functions, self.counts)
         unit = _unit(self.radial.energy)
-        dropped = _dropped(self.radial.energy / unit, self.sizes, kept)
-        return unit * math.sqrt(float(self.radial.energy / unit / self.sizes @ dropped))
+        energy = self.radial.energy / unit
+        dropped = energy * (1.0 - kept / self.sizes)  # sizes may be inf
+        return unit * math.sqrt(float(energy / self.sizes @ dropped))
 
     @property
     def truncation_error(self) -> float:
@@ -290,10 +264,9 @@ def _unit(energy: Doubles) -> float:
     return 2.0 ** min(round(math.log2(total)), 1023) if 0 < total < math.inf else 1.0
 
 
-def _dropped(energy: Doubles, sizes: Doubles, kept: Doubles) -> Doubles:
-    """Return the energy of the harmonics of each function that are not kept; sizes may be inf."""
-    share: Doubles = energy * (1.0 - kept / sizes)
-    return share
+# Degrees, functions, directions and signs of random columns. Only those of the best option become
+# `Directions`, which takes time.
+_Family: TypeAlias = tuple[Integers, Integers, Doubles, Doubles]
 
 
 class _Option(NamedTuple):
@@ -303,16 +276,7 @@ class _Option(NamedTuple):
     spread: float  # over pairs of points
     functions: Integers
     counts: Integers
-    families: Sequence["_Family"] = ()
-
-
-class _Family(NamedTuple):
-    """What `Directions` of a dimension are made of, which takes time for the best option only."""
-
-    degrees: Integers
-    columns: Integers
-    W: Doubles
-    signs: Doubles
+    families: Sequence[_Family] = ()
 
 
 def choose(
@@ -325,25 +289,10 @@ def choose(
 ) -> tuple[Layout, float]:
     """Choose which radial functions are exact, which random, and with what directions.
 
-    Parameters
-    ----------
-    radial : RadialFunctions
-        Made for `n_columns(basis, width)`.
-    width : int
-        How many columns there are. For basis="adapted" they are to be compressed, and the layout
-        has `n_columns`.
-    basis, directions
-        As for `GegenbauerFeatures`.
-    tol : float
-        What is left out, and when harmonics are enough.
-    seeds : SeedSequence
-        Family i draws its directions from child i.
-
-    Returns
-    -------
-    layout : Layout
-    error : float
-        Predicted root of the mean squared error over random pairs.
+    `radial` was made for `n_columns(basis, width)`; so many columns the layout has, which for
+    basis="adapted" are to be compressed to `width`. `tol` is what is left out, and when harmonics
+    are enough. Family i draws its directions from child i of the seeds. Also return the predicted
+    root of the mean squared error over random pairs.
     """
     dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
@@ -402,7 +351,7 @@ class _Split:
         blocks = int(np.searchsorted(before, width))
         counts, kept = np.minimum(self.sizes[:blocks], width - before[:blocks]), 0 * self.energy
         kept[:blocks] = counts
-        dropped = _dropped(self.energy, self.sizes, kept)
+        dropped = self.energy * (1.0 - kept / self.sizes)  # sizes may be inf
         return counts.astype(int), float(self.density @ dropped), float(dropped.sum()) ** 2
 
     def choices(self, width: int) -> list[int]:
@@ -443,7 +392,7 @@ def _draw(
         W = drawn_directions(int(m), dim, method, rng)
         degrees = radial.degree[columns]
         signs = _SIGNS[degrees % 4]
-        families.append(_Family(degrees, columns, W, signs))
+        families.append((degrees, columns, W, signs))
         if energy[i] > 1e-3 * energy.sum():
             here = shares[columns]
             spread += _spread(W, degrees, here)

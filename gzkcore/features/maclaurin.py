@@ -5,6 +5,7 @@ w. So a column of degree N is a product of N numbers w.x, and N is random too.
 """
 
 import math
+from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -22,7 +23,6 @@ from gzkcore._util.validation import (
     check_choice,
     check_integer,
     check_out,
-    check_pairs,
     dense,
 )
 from gzkcore._util.wording import counted
@@ -30,7 +30,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
-from .base import KernelMap, cast_once, tiles, warn_if_trivial
+from .base import KernelMap, cast_once, moment_of_pairs, tiles, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
@@ -49,7 +49,7 @@ _LANES = 16
 def maclaurin_features(
     X: ArrayLike, signs: ArrayLike, degrees: ArrayLike, weights: ArrayLike
 ) -> Floats:
-    """Evaluate weights_j prod_(i <= N_j) (w_ij . x) for each column j.
+    """Evaluate weights_j prod_(i <= N_j) (w_ij . x) for each column j of `MaclaurinFeatures`.
 
     Parameters
     ----------
@@ -69,10 +69,6 @@ def maclaurin_features(
     ------
     ValueError
         If the shapes do not match.
-
-    References
-    ----------
-    Kar, Karnick, Random Feature Maps for Dot Product Kernels, 2012, Algorithm 1.
 
     Examples
     --------
@@ -132,7 +128,6 @@ def maclaurin_variance(
     >>> maclaurin_variance([1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [0.0, 1.0], 2)  # 8 - 4, over two
     2.0
     """
-    X, Y = check_pairs(x, y)
     a, p = (np.ascontiguousarray(each, dtype=np.float64) for each in (coefficients, probabilities))
     n_components = check_integer("n_components", n_components, 1)
     if a.ndim != 1 or a.shape != p.shape:
@@ -140,10 +135,7 @@ def maclaurin_variance(
             f"coefficients have shape {a.shape} and probabilities {p.shape}; pass one of each for "
             "every degree"
         )
-    out = np.empty(len(X))
-    threads = n_threads(X.size + a.size * len(X))
-    _variances.maclaurin_variance(X, Y, a, p, n_components, out, threads)
-    return out if np.ndim(x) > 1 else float(out[0])
+    return moment_of_pairs(_variances.maclaurin_variance, x, y, a, p, n_components)
 
 
 class MaclaurinFeatures(KernelMap):
@@ -185,13 +177,11 @@ class MaclaurinFeatures(KernelMap):
     grows fast with the norms. Columns are sorted by degree.
 
     Cost: 2 n_features + 1 operations for each factor of each column; CSR is made dense tile by
-    tile. With at most 32 columns of X, results are identical, to the last bit, for any number of
-    threads and any split of the rows, on CPUs with the same instruction set. With more columns BLAS
-    computes the products, and results agree up to rounding.
+    tile. With more than 32 columns of X BLAS computes the products.
 
     References
     ----------
-    Kar, Karnick, Random Feature Maps for Dot Product Kernels, 2012.
+    Kar, Karnick, Random Feature Maps for Dot Product Kernels, 2012, Algorithm 1.
 
     Examples
     --------
@@ -221,13 +211,10 @@ class MaclaurinFeatures(KernelMap):
         degrees: Degrees = "adapted",
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.degrees = degrees
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X and draw degrees and signs."""
         X, width = rows.X, self._n_features_out
         kernel = as_dot_product(rows.resolve(as_kernel(self.kernel)), "GegenbauerFeatures")
         check_choice("degrees", self.degrees, RULES)
@@ -254,7 +241,6 @@ class MaclaurinFeatures(KernelMap):
         warn_if_trivial(kernel, X)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the degrees, see `state`."""
         if (np.diff(self.degrees_) > 0).any():
             raise ValueError("has degrees_ that rise; they fall from column to column")
 
@@ -340,9 +326,7 @@ def _fill(
     """Write the features of scaled, dense rows."""
     X = np.require(X, requirements=["C", "ALIGNED"])
     blas, threads = X.shape[1] > _FEW_COLUMNS, n_threads(X.shape[0] * (W.size + out.shape[1]))
-    given = (X, W, counts, weights, envelope.astype(out.dtype), out, blas)
-    if not blas:
-        _maclaurin.maclaurin_features(*given, threads)
-        return
-    with limit_blas(1):
-        _maclaurin.maclaurin_features(*given, threads)
+    with limit_blas(1) if blas else nullcontext():
+        _maclaurin.maclaurin_features(
+            X, W, counts, weights, envelope.astype(out.dtype), out, blas, threads
+        )

@@ -91,20 +91,10 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return self.partial_fit(X)
 
     def partial_fit(self, X: Data, y: object = None) -> Self:
-        """Add rows: the result is that of `fit` on all of them at once.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Add rows, as `fit` takes them: the result is that of `fit` on all of them at once."""
         fresh = not hasattr(self, "mean_")
         check_bool("with_shift", self.with_shift)
-        X = self._validate(X, reset=fresh)
+        X = check_rows(self, X, reset=fresh)
         with np.errstate(over="ignore"):
             total: Doubles = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
             total = total if fresh else self._total + total
@@ -125,16 +115,11 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"column {column} of X, counted from 0, goes from {low[column]:g} to "
                 f"{high[column]:g}: its sum, or one over its range, overflows; scale it"
             )
-        if fresh:
-            self.n_samples_seen_ = 0
-        self.n_samples_seen_ += X.shape[0]
+        self.n_samples_seen_ = X.shape[0] + (0 if fresh else self.n_samples_seen_)
         self._total = total
         self._low, self._high = low, high
         self.mean_ = self._total / self.n_samples_seen_
         return self
-
-    def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return check_rows(self, X, reset=reset)
 
     def _factor(self) -> Doubles:
         """1 / range, 0 for a constant column."""
@@ -159,7 +144,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         {ndarray, csr_array} of shape (n_samples, n_features)
         """
         check_is_fitted(self, "mean_")
-        X = self._validate(X, reset=False)
+        X = check_rows(self, X, reset=False)
         mean, factor = self._mean_and_factor(X.dtype)
         if not isinstance(X, np.ndarray):
             if self.with_shift:
@@ -192,7 +177,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "mean_")
-        X = self._validate(X, reset=False)
+        X = check_rows(self, X, reset=False)
         mean, factor = self._mean_and_factor(X.dtype)
         if isinstance(X, np.ndarray):
             return _projected(projection, (X - mean) * factor)

@@ -108,9 +108,9 @@ class NystromFeatures(KernelMap):
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         Any kernel of `gzkcore.kernels` or its alias; a function of two arrays of rows that returns
-        the matrix of values, such as those of `sklearn.metrics.pairwise` or a kernel of
-        `sklearn.gaussian_process`; or "precomputed": `fit` takes the kernel matrix K(n, n),
-        `transform` the values K(m, n) at the same n rows.
+        the matrix of values, such as those of `sklearn.metrics.pairwise` or
+        `sklearn.gaussian_process`; or "precomputed": `fit` takes the matrix K(n, n), `transform`
+        the values K(m, n) at the same n rows.
     n_components : int, default=1024
         F >= 1, the width of the output. It is also the number S of landmarks, unless `landmarks` is
         an array.
@@ -152,16 +152,14 @@ class NystromFeatures(KernelMap):
     Z Z^T = k(X, L) K_LL^+ k(L, X) is exact between landmarks, and K - Z Z^T is positive
     semidefinite. The features are biased towards 0 far from all landmarks.
 
-    Columns are ordered by eigenvalue. Eigenvalues below 8 eps times the largest are rounding errors
-    and dropped, where eps is that of float32 if X is float32. If there are fewer rows or
-    eigenvalues than F, the remaining columns are 0. If there are more landmarks than F, the F
-    largest eigenvalues are kept.
+    Columns are ordered by eigenvalue, and the F largest are kept. Eigenvalues below 8 eps times the
+    largest are rounding errors (eps is that of float32 if X is float32); for these, and if there
+    are fewer than F, columns are 0.
 
-    Fitting evaluates n S values of the kernel, in tiles, and takes O(n S^2) operations. While
-    landmarks are chosen, these values are kept only if they take less than 256 MB; otherwise
-    "rpcholesky" evaluates up to about ten times as many. "accelerated-rls" and "kmeans++" take O(n
-    S) operations, "uniform" none. Transforming a row takes S values of the kernel and 2 S F
-    operations. Values are computed in float64; BLAS computes the products in the dtype of X.
+    Fitting evaluates n S values of the kernel, in tiles, and takes O(n S^2) operations. If these
+    values take more than 256 MB, "rpcholesky" evaluates up to about ten times as many.
+    "accelerated-rls" and "kmeans++" take O(n S) operations, "uniform" none. Transforming a row
+    takes S values of the kernel, in float64, and 2 S F operations by BLAS, in the dtype of X.
 
     References
     ----------
@@ -203,7 +201,6 @@ class NystromFeatures(KernelMap):
         self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X and choose the landmarks."""
         X, width = rows.X, self._n_features_out
         kernel = rows.resolve(as_exact_kernel(self.kernel))
         if kernel.unit_sphere:
@@ -290,7 +287,7 @@ class NystromFeatures(KernelMap):
 
 
 class _Gram:
-    """The kernel matrix of the rows of X, evaluated where it is asked for."""
+    """The kernel matrix of the rows of X, of which `block` evaluates some rows and columns."""
 
     def __init__(self, kernel: Kernel, X: Rows) -> None:
         self.kernel, self.X, self.size = kernel, X, X.shape[0]
@@ -298,7 +295,6 @@ class _Gram:
 
     @functools.cached_property
     def diagonal(self) -> Doubles:
-        """k(x, x) of every row."""
         if self.precomputed:
             return self.kernel.diag(self.X)
         return np.concatenate([self.kernel.diag(self.X[rows]) for rows in _tiles(self.X, 1)])
@@ -323,14 +319,9 @@ class _Gram:
         return rows if self.precomputed else dense(self.X[rows])  # type: ignore[return-value]
 
     def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
-        """The matrix at these rows and columns."""
         if isinstance(rows, np.ndarray) and rows.size == 0:
             return np.empty((0, columns.size))
         return self.kernel(dense(self.X[rows]), self.points(columns))
-
-    def tiles(self, width: int) -> Iterator[slice]:
-        """Slices of all rows, for temporaries of this width."""
-        return _tiles(self.X, width)
 
 
 class _SparseGram(_Gram):
@@ -340,22 +331,18 @@ class _SparseGram(_Gram):
 
     @functools.cached_property
     def rows(self) -> csr_array:
-        """Scaled rows."""
         scale = np.broadcast_to(self.kernel.scale(), (self.X.shape[1],))
         return csr_array(csr_array(self.X).astype(np.float64).multiply(scale[None, :]))
 
     @functools.cached_property
     def squares(self) -> Doubles:
-        """Their squared norms."""
         return np.asarray(self.rows.power(2).sum(axis=1), dtype=np.float64)
 
     @functools.cached_property
     def diagonal(self) -> Doubles:
-        """k(x, x) of every row."""
         return self.kernel.diagonal(np.sqrt(self.squares))
 
     def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
-        """The matrix at these rows and columns."""
         products = (self.rows[rows] @ self.rows[columns].T).toarray()
         return self.kernel.from_products(products, self.squares[rows], self.squares[columns])
 
@@ -398,6 +385,7 @@ def _evaluator_and_root(
 
 
 def _tiles(X: Rows, width: int) -> Iterator[slice]:
+    """Slices of all rows, for temporaries of this width."""
     return tiles(X.shape[0], 8 * (width + X.shape[1]))
 
 
@@ -450,31 +438,13 @@ def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | Non
 def leverage_sample(
     kernel: Kernel, X: Rows, count: int, rng: np.random.Generator
 ) -> tuple[Integers, Doubles]:
-    """Choose `count` rows by their ridge leverage, and weights that stand for the others.
+    """Choose `count` rows, or all if there are no more, by their ridge leverage.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Every parameter a number.
-    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
-    count : int
-        S; all rows if there are no more.
-    rng : numpy.random.Generator
+    With each comes one over the probability that it is chosen, given the others: a weighted sum
+    over these rows is an unbiased estimate of the sum over all rows. By Musco and Musco, Recursive
+    Sampling for the Nystrom Method, 2017, Algorithm 3, and Cohen and Kaplan, Summarizing Data using
+    Bottom-k Sketches, 2007.
 
-    Returns
-    -------
-    rows : ndarray of shape (min(S, n_samples),)
-    weights : ndarray of shape (min(S, n_samples),)
-        One over the probability that the row is chosen, given the others. So a weighted sum over
-        these rows is an unbiased estimate of the sum over all rows.
-
-    References
-    ----------
-    Musco, Musco, Recursive Sampling for the Nystrom Method, 2017, Algorithm 3; Cohen, Kaplan,
-    Summarizing Data using Bottom-k Sketches, 2007.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from gzkcore import Gaussian
     >>> from gzkcore.features.nystrom import leverage_sample
@@ -549,7 +519,7 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
         weights = _solve_lower(factor, cross[:, kept], trans="T")
         done, now = chosen.size, chosen.size + new.size
-        for rows in gram.tiles(now):
+        for rows in _tiles(gram.X, now):
             fresh = gram.block(rows, new)
             before = columns[rows, :done] if keep or not done else gram.block(rows, chosen)
             if keep:
@@ -558,11 +528,8 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
             left[rows] = np.maximum(left[rows] - np.square(seen).sum(axis=0), 0.0)
         left[new] = 0.0
         grown = np.zeros((now, now))
-        grown[:done, :done], grown[done:, :done], grown[done:, done:] = (
-            factor,
-            cross[:, kept].T,
-            root,
-        )
+        grown[:done, :done], grown[done:, :done] = factor, cross[:, kept].T
+        grown[done:, done:] = root
         chosen, factor = np.append(chosen, new), grown
     return chosen
 
@@ -577,7 +544,7 @@ def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     left, new = np.full(gram.size, np.inf), rng.integers(0, gram.size, 1)
     chosen = new
     while True:
-        for rows in gram.tiles(new.size):
+        for rows in _tiles(gram.X, new.size):
             apart = diagonal[rows, None] + diagonal[new] - 2 * gram.block(rows, new)
             left[rows] = np.minimum(left[rows], np.maximum(apart.min(axis=1), 0.0))
         left[new] = 0.0

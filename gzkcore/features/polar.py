@@ -21,24 +21,12 @@ _NORMS_AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Polar:
-    """What turns rows into unit rows and norms.
+    """What turns rows into unit rows and norms."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved. Its scale multiplies the reduced rows.
-    dim : int
-        Columns of the reduced rows.
-    reducer : transformer or None
-        Fitted; what comes first.
-    center : ndarray of shape (dim,) or None
-        What is subtracted, in units of the reduced rows.
-    """
-
-    kernel: Kernel
-    dim: int
-    reducer: Any
-    center: Doubles | None
+    kernel: Kernel  # resolved; its scale multiplies the reduced rows
+    dim: int  # columns of the reduced rows
+    reducer: Any  # a fitted transformer, which comes first, or None
+    center: Doubles | None  # what is subtracted, in units of the reduced rows
 
     @functools.cached_property
     def scale(self) -> Doubles:
@@ -50,16 +38,12 @@ class Polar:
         """How many scaled units one unit of the rows is."""
         return float(np.mean(self.scale))
 
-    def reduced(self, tile: Rows) -> Rows:
-        """Project rows, in their dtype, where there is a projection."""
-        return reduce_rows(self.reducer, tile)
-
     def __call__(self, tile: Rows, first: int = 0) -> tuple[Floats, Doubles]:
         """Return unit rows in the dtype of the tile, and norms in double.
 
         `first` is the number of its first row, for the message.
         """
-        tile = np.ascontiguousarray(dense(self.reduced(tile)))
+        tile = np.ascontiguousarray(dense(reduce_rows(self.reducer, tile)))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         if tile.shape[1] != self.dim:
             raise ValueError(

@@ -24,7 +24,6 @@ from gzkcore._util.validation import (
     MOST_PLACES,
     as_floating,
     check_integer,
-    check_pairs,
     check_places,
 )
 from gzkcore._util.warn import warn
@@ -33,7 +32,15 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import KernelMap, TruncationWarning, cast_once, contiguous, warn_if_trivial
+from .base import (
+    KernelMap,
+    TruncationWarning,
+    call_kernel,
+    cast_once,
+    contiguous,
+    moment_of_pairs,
+    warn_if_trivial,
+)
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
@@ -98,7 +105,7 @@ def poly_sketch(
     places: ArrayLike,
     n_components: int,
 ) -> Floats:
-    """Sketch x (x) ... (x) x, `degree` times, by a tree.
+    """Sketch x (x) ... (x) x, `degree` times, by a tree, as `PolySketchFeatures` does.
 
     Parameters
     ----------
@@ -118,11 +125,6 @@ def poly_sketch(
     -------
     ndarray of shape (n, n_components)
 
-    References
-    ----------
-    Ahle, Kapralov, Knudsen, Pagh, Velingker, Woodruff, Zandieh, Oblivious sketching of high-degree
-    polynomial kernels, 2020.
-
     Examples
     --------
     >>> import numpy as np
@@ -133,22 +135,13 @@ def poly_sketch(
     """
     flat, shape = as_floating("X", X)
     rows = flat.reshape(shape)
-    width, count = (
-        check_integer("n_components", n_components, 1),
-        check_integer("degree", degree, 0),
-    )
+    width = check_integer("n_components", n_components, 1)
+    count = check_integer("degree", degree, 0)
     check_places("hashes", hashes, MOST_PLACES)
     check_places("places", places, MOST_PLACES)
-    tree = _Tree(
-        count,
-        0,
-        width,
-        0.0,
-        np.ascontiguousarray(hashes, dtype=np.int32),
-        np.ascontiguousarray(signs, dtype=np.int8),
-        np.ascontiguousarray(node_signs, dtype=np.int8),
-        np.ascontiguousarray(places, dtype=np.int32),
-    )
+    given = (hashes, np.int32), (signs, np.int8), (node_signs, np.int8), (places, np.int32)
+    arrays: Any = (np.ascontiguousarray(array, dtype=dtype) for array, dtype in given)
+    tree = _Tree(count, 0, width, 0.0, *arrays)
     tree.check(rows)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
     tree.write(rows, np.ones(rows.shape[1], dtype=rows.dtype), 0.0, False, out)
@@ -168,12 +161,11 @@ def poly_sketch_variance(
     Parameters
     ----------
     x, y : array-like of shape (d,), or (n, d) for as many pairs
-    degree : int
-    n_components : int
+    degree, n_components : int
     width : int
         m, the width of the nodes inside the tree.
     n_nonzeros : int, default=1
-        The `n_nonzeros` of the leaves.
+        Of the leaves.
 
     Returns
     -------
@@ -193,10 +185,7 @@ def poly_sketch_variance(
     p, width = check_integer("degree", degree, 1), check_integer("width", width, 1)
     m = check_integer("n_components", n_components, 1)
     nonzeros = check_integer("n_nonzeros", n_nonzeros, 1)
-    X, Y = check_pairs(x, y)
-    out = np.empty(len(X))
-    _variances.poly_sketch_variance(X, Y, p, m, width, nonzeros, out, n_threads(X.size))
-    return out if np.ndim(x) > 1 else float(out[0])
+    return moment_of_pairs(_variances.poly_sketch_variance, x, y, p, m, width, nonzeros)
 
 
 def _leaves(degree: int) -> int:
@@ -252,7 +241,6 @@ class _Tree:
         )  # fmt: skip
 
     def check(self, rows: Floats) -> None:
-        """Raise unless all fits together, and rows."""
         if rows.ndim != 2 or self.hashes.ndim != 3 or self.hashes.shape[2] != rows.shape[1]:
             raise ValueError(
                 f"X has shape {rows.shape} and hashes {self.hashes.shape}; pass rows, and a place "
@@ -282,24 +270,18 @@ class _Tree:
                 raise ValueError(f"places reach {places.max()}; use integers >= 0 and below {top}")
 
     def flops(self, density: float) -> float:
-        """Count the operations of a row."""
         leaves, m = self.hashes.shape[0], self.node_signs.shape[2]
         nodes = (2 * leaves - 2) * m * (math.log2(m) + 4)
         return float(2 * self.hashes.size * density * self.degree / leaves + nodes + self.width)
 
     def write(self, X: Rows, scale: Floats, last: float, gaussian: bool, out: Floats) -> None:
-        """Write the columns of this tree."""
         node_signs = cast_once(self, X.dtype, contiguous, self.node_signs)
         made = (
             scale, last, self.degree, self.hashes, self.signs, node_signs, self.places, gaussian,
             self.first, self.width, self.log_factor, out,
             n_threads(int(X.shape[0] * self.flops(1.0))),
         )  # fmt: skip
-        if isinstance(X, np.ndarray):
-            packed = np.require(X, requirements=["C", "ALIGNED"])
-            _polysketch.poly_sketch(packed, *made)
-        else:
-            _polysketch.poly_sketch_sparse(X.data, X.indices, X.indptr, *made)
+        call_kernel(_polysketch.poly_sketch, _polysketch.poly_sketch_sparse, X, *made)
 
 
 class PolySketchFeatures(KernelMap):
@@ -333,14 +315,11 @@ class PolySketchFeatures(KernelMap):
     Notes
     -----
     Unbiased for `Polynomial`, with the variance `poly_sketch_variance`. The Gaussian is e(x) e(y)
-    sum_N <x, y>^N / N!, in scaled rows and with e(x) = exp(-|x|^2 / 2); the mean of z(x).z(y) is
-    this sum over `degrees_`. There are as many degrees as are needed for an error of at most 0.001
-    at the largest norm of the training rows, if there are enough columns. Each degree has columns
-    in proportion to its weight. Large norms need high degrees: centre the columns first.
-
-    Cost: O(degree nnz + degree F log F) a row; zeros of CSR rows cost nothing. Memory: the output
-    and a few vectors of its width. Results are identical, to the last bit, for any number of
-    threads and any split of the rows.
+    sum_N <x, y>^N / N!, in scaled rows and with e(x) = exp(-|x|^2 / 2). There are as many degrees
+    as an error of at most 0.001 at the largest norm of the training rows needs, if there are enough
+    columns, which degrees share by their weights. Large norms need high degrees: centre the columns
+    first. Cost: O(degree nnz + degree F log F) a row. Memory: the output and a few vectors of its
+    width.
 
     References
     ----------
@@ -373,13 +352,10 @@ class PolySketchFeatures(KernelMap):
         n_nonzeros: int = 1,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
+        super().__init__(kernel, n_components, random_state=random_state)
         self.n_nonzeros = n_nonzeros
-        self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X, choose the degrees and draw the trees."""
         X, width = rows.X, self._n_features_out
         count = check_integer("n_nonzeros", self.n_nonzeros, 1)
         if count & (count - 1) or count > _LEAST_WIDTH:
@@ -419,7 +395,6 @@ class PolySketchFeatures(KernelMap):
         warn_if_trivial(kernel, X)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the trees, see `state`."""
         columns, first = self.n_features_in_ + isinstance(self.kernel_, Polynomial), 0
         for tree in self.trees_:
             tree._check_state()

@@ -69,9 +69,8 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
 
     Notes
     -----
-    The parts are joined one by one, and after each step only the n_components largest products are
-    kept: any other product would still have that many larger ones after the remaining parts. The
-    next largest pair comes from a heap, so that F log F pairs are compared.
+    The parts are joined one by one, and after each only the n_components largest products are kept:
+    any other would still have that many larger ones at the end. A heap compares F log F pairs.
 
     Examples
     --------
@@ -192,17 +191,14 @@ class ProductFeatures(WithParts, RowMap):
     parts : list of (columns, kernel), or a kernel
         Columns: a number, a list of numbers, a slice, or names of columns of a DataFrame. They may
         overlap, and columns in no part are ignored. Kernel: as for `GegenbauerFeatures`. A kernel
-        instead of a list makes each column a part with this kernel. With "gaussian" that is the
-        Gaussian kernel with a lengthscale for every column, which suits tables whose columns were
-        rotated to principal axes.
+        instead of a list makes each column a part with this kernel, such as a Gaussian kernel with
+        a lengthscale for every column.
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "adapted"}, default="auto"
         "auto" and "harmonic": the products with the largest energies, computed for points whose
         parts are independent and have uniform directions. "adapted": 16 n_components products are
-        evaluated on at most 2,048 training rows, and the quarter with the largest mean squares is
-        kept. The principal axes of their Gram matrix, on at most 8 n_components rows, compress them
-        to n_components columns.
+        chosen from and compressed as the harmonics of `GegenbauerFeatures` are.
     tol : float or "auto", default="auto"
         As for `GegenbauerFeatures`.
     random_state : int, RandomState, Generator or None, default=None
@@ -221,8 +217,8 @@ class ProductFeatures(WithParts, RowMap):
     n_effective_ : int
         Columns that are not zero.
     truncation_error_ : float
-        Largest k(x, x) - |z(x)|^2 over the training rows. The part that is left out is a positive
-        definite kernel, so that this bounds the error between any two training rows.
+        Largest k(x, x) - |z(x)|^2 over the training rows, which bounds the error between any two
+        of them, since what is left out is a positive definite kernel.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over the pairs of (at most 512) training rows.
 
@@ -237,10 +233,8 @@ class ProductFeatures(WithParts, RowMap):
     `kernel__gamma`.
 
     Cost per row: the columns of the parts (about 5 flops each, far fewer than n_components), then 2
-    flops for each output; basis="adapted" takes 8 n_components^2. Memory: the output and tiles of a
-    few megabytes. The features have no variance. Results are identical, to the last bit, for any
-    number of threads and any split of the rows, on CPUs with the same instruction set
-    (basis="adapted": up to rounding).
+    flops for each output; basis="adapted" takes 8 n_components^2, by BLAS. Memory: the output and
+    tiles of a few megabytes. The features have no variance.
 
     Examples
     --------
@@ -297,7 +291,6 @@ class ProductFeatures(WithParts, RowMap):
         return Product(self.parts)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the products, see `state`."""
         for part, index in zip(self.parts_, self._index, strict=True):
             if part.n_features_in_ != len(index):
                 raise ValueError(f"has a part of {part.n_features_in_} columns, not {len(index)}")
@@ -310,7 +303,6 @@ class ProductFeatures(WithParts, RowMap):
             )
 
     def _fit(self, rows: FitRows) -> None:
-        """Fit the parts on their columns and choose the products."""
         X, width = rows.X, self._n_features_out
         check_choice("basis", self.basis, BASES)
         check_seed(self.random_state)
@@ -344,11 +336,10 @@ class ProductFeatures(WithParts, RowMap):
             used = columns.max(axis=0, initial=0) + 1
             narrow = [
                 k
-                for k, width in enumerate(widths)
-                if width < wide
-                and (used[k] == width or columns.shape[0] < wide)
-                and energies[k].size == width
-                and energies[k][-1] > 0
+                for k, (width, energy) in enumerate(zip(widths, energies, strict=True))
+                if (used[k] == width or columns.shape[0] < wide)
+                and width == energy.size < wide
+                and energy[-1] > 0
             ]
             if not narrow:
                 return parts, columns
@@ -371,12 +362,10 @@ class ProductFeatures(WithParts, RowMap):
     def _adapt(self, X: Rows) -> None:
         """Choose products by their mean squares on the data, and compress these."""
         width, rng = self._n_features_out, generator(self.random_state)
-        count = self.columns_.shape[0]
-        if count > WIDER * width:
+        if (count := len(self.columns_)) > WIDER * width:
             chosen = strongest_columns(self._products, X, count, WIDER * width, rng)
             self._use(self.parts_, self.columns_[chosen])
-        count = self.columns_.shape[0]
-        if count > width:
+        if (count := len(self.columns_)) > width:
             self._axes = principal_axes(self._products, X, count, width, rng)
 
     def _measure(self, X: Rows) -> None:
@@ -391,8 +380,7 @@ class ProductFeatures(WithParts, RowMap):
             np.maximum(squares, np.abs(Z).max(axis=0), out=squares)
         self.n_effective_ = int(np.count_nonzero(squares))
         self.truncation_error_ = worst + _ROUNDING
-        step = max(1, X.shape[0] // _PROBE)
-        sample = X[::step][:_PROBE]
+        sample = X[:: max(1, X.shape[0] // _PROBE)][:_PROBE]
         Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
         self._fill(sample, Z, 0, False)
         self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import projection as _projection
 from gzkcore._compiled import variances as _variances
@@ -24,16 +23,14 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     as_floating,
-    check_array,
     check_integer,
-    check_pairs,
     check_positive,
 )
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
-from .base import SumMap, cast_once, contiguous
+from .base import Projection, cast_once, contiguous, moment_of_pairs
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
@@ -59,7 +56,7 @@ _LEAST_NUMBERS = 1e-3
 
 
 def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floats:
-    """Return k of the coordinates of H D x, divided by sqrt(k): z = R H D x / sqrt(k).
+    """Return k of the coordinates of H D x, divided by sqrt(k), as `HadamardProjection` does.
 
     Parameters
     ----------
@@ -83,11 +80,6 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     Notes
     -----
     Only the coordinates that are returned are computed: O(d log k) for each pass.
-
-    References
-    ----------
-    Ailon, Liberty, Fast dimension reduction using Rademacher series on dual BCH codes, 2009; Tropp,
-    Improved analysis of the subsampled randomized Hadamard transform, 2011.
 
     Examples
     --------
@@ -122,7 +114,7 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
 
 
 def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
-    """Multiply H D x by a sparse matrix: z = P H D x / sqrt(n k).
+    """Multiply H D x by a sparse matrix, z = P H D x / sqrt(n k): see `FastJLProjection`.
 
     Parameters
     ----------
@@ -141,11 +133,6 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     ------
     TypeError, ValueError
         If shapes do not match.
-
-    References
-    ----------
-    Ailon, Chazelle, The fast Johnson-Lindenstrauss transform and approximate nearest neighbors,
-    2009.
 
     Examples
     --------
@@ -221,9 +208,7 @@ def _sparse_sums(
     n = _padded(signs.size)
     bits = n.bit_length() - 1
     threads = n_threads(X.shape[0] * (n * (bits + 2) + 2 * P[0].size))
-    made: Any = (
-        signs, *P, bits, 1 / math.sqrt(n * out.shape[1]), out, stream, threads,
-    )  # fmt: skip
+    made: Any = signs, *P, bits, 1 / math.sqrt(n * out.shape[1]), out, stream, threads
     if isinstance(X, np.ndarray):
         _projection.fast_jl_projection(np.require(X, requirements=["C", "ALIGNED"]), *made)
     else:
@@ -260,10 +245,8 @@ def hadamard_projection_variance(x: ArrayLike, y: ArrayLike, n_components: int) 
     4.0
     """
     k = check_integer("n_components", n_components, 1)
-    X, Y = check_pairs(x, y)
-    out = np.empty(len(X))
-    _variances.hadamard_projection_variance(X, Y, _padded(X.shape[1]), k, out, n_threads(X.size))
-    return out if np.ndim(x) > 1 else float(out[0])
+    n = _padded(np.atleast_1d(x).shape[-1])
+    return moment_of_pairs(_variances.hadamard_projection_variance, x, y, n, k)
 
 
 def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: float) -> Any:
@@ -271,10 +254,8 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
 
     Parameters
     ----------
-    x, y : array-like of shape (d,), or (n, d) for as many pairs
-        With x = y = the difference of two points: the variance of their squared distance.
-    n_components : int
-        k.
+    x, y, n_components
+        As for `hadamard_projection_variance`.
     density : float
         q, > 0 and at most 1.
 
@@ -296,10 +277,8 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
     20.0
     """
     k, q = check_integer("n_components", n_components, 1), _check_density(density)
-    X, Y = check_pairs(x, y)
-    out = np.empty(len(X))
-    _variances.fast_jl_variance(X, Y, _padded(X.shape[1]), k, q, out, n_threads(X.size))
-    return out if np.ndim(x) > 1 else float(out[0])
+    n = _padded(np.atleast_1d(x).shape[-1])
+    return moment_of_pairs(_variances.fast_jl_variance, x, y, n, k, q)
 
 
 def _check_density(density: Any) -> float:
@@ -312,62 +291,27 @@ def _check_density(density: Any) -> float:
 # ---- the maps
 
 
-class _HadamardMap(SumMap):
-    """The base of both projections: the dot product as kernel, and the inverse."""
-
-    n_components: int
+class _HadamardMap(Projection):
+    """The base of both projections: the dot product as kernel, and a look at the sums."""
 
     def _start(self, X: Rows) -> np.random.Generator:
         self.kernel_: Kernel = Polynomial(1, coef0=0.0).resolve(X)
         return generator(self.random_state)
 
-    @property
-    def components_(self) -> Doubles:
-        """The matrix S of shape (n_components, n_features), dense, made when it is asked for."""
-        check_is_fitted(self, "signs_")
-        return self._matrix()
-
-    def _matrix(self) -> Doubles:
-        raise NotImplementedError
-
-    def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return the shortest rows whose projections are nearest to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            X times the transposed pseudo-inverse of `components_`, as in scikit-learn's
-            projections.
-
-        Notes
-        -----
-        Cost: n_samples D log D operations for `HadamardProjection` if the rows of S are orthogonal,
-        that is, if n_components <= D and D is a power of two. Otherwise a pseudo-inverse of the
-        dense S, O(n_components D min(n_components, D)).
-        """
-        check_is_fitted(self, "signs_")
-        V = check_array(X, dtype=[np.float64, np.float32])
-        if V.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {counted(V.shape[1], 'column')}, but the projection has "
-                f"n_components={self._n_features_out}; pass what transform returns"
-            )
-        return self._back(V)
-
-    def _back(self, V: Floats) -> Floats:
-        rows: Floats = V @ np.linalg.pinv(self._matrix()).T.astype(V.dtype)
-        return rows
+    def _check_sums(self, X: Rows, out: Floats) -> None:
+        """Raise if X holds NaN or infinity, which sums of all coordinates tell of."""
+        if out.size < X.size:
+            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with both signs
+                if math.isfinite(out.sum()):
+                    return
+        self._check_finite(X)
 
 
 class HadamardProjection(_HadamardMap):
     """Subsampled randomized Hadamard transform (SRHT): random projection in O(D log k) a row.
 
-    z = sqrt(n/k) R H D x, with D random signs, H the Hadamard rotation, and R, which draws k of the
-    n rows of H without replacement. n is the number of columns, rounded up to a power of two.
+    z = sqrt(n/k) R H D x, with D random signs, H the Hadamard rotation, and R, which draws k of its
+    n rows without replacement. n is the number of columns, rounded up to a power of two.
 
     Parameters
     ----------
@@ -385,8 +329,6 @@ class HadamardProjection(_HadamardMap):
         The rows of the stacked H D that are kept, see `hadamard_projection`.
     components_ : ndarray of shape (n_components, D)
         The projection as a matrix, made when it is asked for; its transpose is the adjoint.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     See Also
     --------
@@ -397,14 +339,12 @@ class HadamardProjection(_HadamardMap):
     Notes
     -----
     Unbiased: the mean of z(x).z(y) over random states is <x, y>, that of |z(x) - z(y)|^2 is
-    |x - y|^2. The variance is (n - k) / ((n - 1) k) (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2),
-    always less than that of independent normal numbers, and 0 for k = n.
+    |x - y|^2. The variance is always less than that of independent normal numbers, and 0 for k = n.
 
     Cost: only the k outputs are computed, by about log2(k) + 2 additions for each of the D columns;
     padding costs nothing. Memory beyond input and output: 2 k numbers, or 1,024 and k, for each of
-    16 rows and each thread. Sparse rows are made dense a few at a time; O(nnz) is not possible,
-    since every entry contributes to every output. Results are identical, to the last bit, for any
-    number of threads, for any split of the rows, and for CSR.
+    16 rows and each thread. Sparse rows are made dense a few at a time, with the same results;
+    O(nnz) is not possible, since every entry contributes to every output.
 
     References
     ----------
@@ -443,7 +383,6 @@ class HadamardProjection(_HadamardMap):
         self.rows_: NDArray[np.int64] = np.concatenate([np.arange(whole), whole + np.sort(last)])
 
     def _check_state(self) -> None:
-        """Say what is wrong with the rows, see `state`."""
         if (np.diff(self.rows_ // _padded(self.n_features_in_)) < 0).any():
             raise ValueError("has rows_ that do not go pass by pass")
 
@@ -504,14 +443,10 @@ class FastJLProjection(_HadamardMap):
     density_ : float
         q.
     signs_ : ndarray of int8 of shape (D,)
-    values_ : ndarray of shape (nnz,)
-        P in CSR form: its values, with `columns_` and `starts_`.
-    columns_ : ndarray of int32 of shape (nnz,)
-    starts_ : ndarray of int64 of shape (n_components + 1,)
+    values_, columns_, starts_ : ndarray of shapes (nnz,), (nnz,) and (n_components + 1,)
+        P in CSR form.
     components_ : ndarray of shape (n_components, D)
         The projection as a matrix, made when it is asked for; its transpose is the adjoint.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     See Also
     --------
@@ -520,14 +455,10 @@ class FastJLProjection(_HadamardMap):
 
     Notes
     -----
-    Unbiased: the mean of z(x).z(y) over random states is <x, y>. The variance is
-    (P + a + 3 (1/q - 1) (P + 2 a - 2 s) / n) / k with P = |x|^2 |y|^2, a = <x, y>^2 and
-    s = sum x_i^2 y_i^2.
+    Unbiased: the mean of z(x).z(y) over random states is <x, y>.
 
-    Cost: n log2(n) additions and q n k fused operations a row, on CSR too. Memory beyond input and
-    output: n + k numbers for each of 16 rows and each thread. Results are identical, to the last
-    bit, for any number of threads, for any split of the rows, and for CSR, on CPUs with the same
-    instruction set.
+    Cost: n log2(n) additions and q n k fused operations a row, on CSR too, with the same results.
+    Memory beyond input and output: n + k numbers for each of 16 rows and each thread.
 
     References
     ----------
@@ -591,7 +522,6 @@ class FastJLProjection(_HadamardMap):
         self.values_ = rng.standard_normal(places.size) / math.sqrt(self.density_)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the starts of rows, see `state`."""
         starts = self.starts_
         if starts[0] != 0 or starts[-1] != self.values_.size or (np.diff(starts) < 0).any():
             raise ValueError(

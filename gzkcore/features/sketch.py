@@ -21,7 +21,6 @@ from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     as_floating,
     check_integer,
-    check_pairs,
     check_places,
 )
 from gzkcore._util.wording import counted
@@ -29,7 +28,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
-from .base import KernelMap, RowMap, cast_once, warn_if_trivial
+from .base import KernelMap, RowMap, call_kernel, cast_once, moment_of_pairs, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = [
@@ -42,7 +41,7 @@ __all__ = [
 
 
 def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components: int) -> Floats:
-    """Add the entries of each row, with signs, at the places of their columns.
+    """Add the entries of each row, with signs, at the places of their columns: see `CountSketch`.
 
     Parameters
     ----------
@@ -63,15 +62,6 @@ def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components
     ------
     TypeError, ValueError
         If a place is out of range, or the shapes do not match.
-
-    Notes
-    -----
-    s additions for each entry.
-
-    References
-    ----------
-    Charikar, Chen, Farach-Colton, Finding frequent items in data streams, 2002; Nelson, Nguyen,
-    OSNAP: Faster numerical linear algebra algorithms via sparser subspace embeddings, 2013.
 
     Examples
     --------
@@ -111,9 +101,9 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     TypeError, ValueError
         If a place is out of range, the shapes do not match, or n_components is not a power of two.
 
-    References
-    ----------
-    Pham, Pagh, Fast and scalable polynomial kernels via explicit feature maps, 2013.
+    See Also
+    --------
+    TensorSketchFeatures : Takes any width, for a polynomial kernel.
 
     Examples
     --------
@@ -195,10 +185,7 @@ def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components
     1.0
     """
     p, m = check_integer("degree", degree, 1), check_integer("n_components", n_components, 1)
-    X, Y = check_pairs(x, y)
-    out = np.empty(len(X))
-    _variances.tensor_sketch_variance(X, Y, p, m, out, n_threads(X.size))
-    return out if np.ndim(x) > 1 else float(out[0])
+    return moment_of_pairs(_variances.tensor_sketch_variance, x, y, p, m)
 
 
 def _draw(rng: np.random.Generator, widths: ArrayLike, columns: int) -> NDArray[np.int32]:
@@ -207,7 +194,6 @@ def _draw(rng: np.random.Generator, widths: ArrayLike, columns: int) -> NDArray[
 
 
 def _flip(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int8]:
-    """Draw signs."""
     return 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
 
 
@@ -242,8 +228,7 @@ class CountSketch(RowMap):
     -----
     Unbiased for <x, y>. The variance is (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / F with F
     columns, for any s that divides F; a larger s makes large errors rarer. Cost: s additions for
-    each entry that is not 0. Results are identical, to the last bit, for any number of threads and
-    any split of the rows.
+    each entry that is not 0.
 
     References
     ----------
@@ -275,7 +260,6 @@ class CountSketch(RowMap):
         self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Draw places and signs."""
         X, width = rows.X, self._n_features_out
         count = check_integer("n_nonzeros", self.n_nonzeros, 1)
         if count > width:
@@ -309,11 +293,7 @@ class CountSketch(RowMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         scale = 1 / math.sqrt(self.hashes_.shape[0])
         made = self.hashes_, self.signs_, scale, out, n_threads(X.size * len(self.hashes_))
-        if isinstance(X, np.ndarray):
-            packed = np.require(X, requirements=["C", "ALIGNED"])
-            outside = _sketch.count_sketch(packed, *made)
-        else:
-            outside = _sketch.count_sketch_sparse(X.data, X.indices, X.indptr, *made)
+        outside = call_kernel(_sketch.count_sketch, _sketch.count_sketch_sparse, X, *made)
         if outside:
             check_arrays(self)
 
@@ -326,9 +306,8 @@ class TensorSketchFeatures(KernelMap):
     kernel : str or Kernel, default="polynomial"
         `Polynomial`, or its alias: (gamma <x, y> + coef0)^degree.
     n_components : int, default=1024
-        F, the width of the output, exactly. If F is not a power of two, the output consists of
-        several sketches whose widths are powers of two, one for each binary digit of F. The
-        variance is the same, with more additions.
+        F, the width of the output, exactly. It consists of sketches whose widths are powers of two,
+        one for each binary digit of F; more of them take more additions, at the same variance.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -350,10 +329,7 @@ class TensorSketchFeatures(KernelMap):
     -----
     Unbiased: the mean of z(x).z(y) over random states is k(x, y). `tensor_sketch_variance` gives
     the variance for each of the widths. It grows like 2^degree: high degrees need many components.
-
     Zeros of CSR rows cost nothing. Memory beside the output: scratch for one vector of rows.
-    Results are identical, to the last bit, for any number of threads and any split of the rows, on
-    CPUs with the same instruction set.
 
     References
     ----------
@@ -385,12 +361,9 @@ class TensorSketchFeatures(KernelMap):
         *,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.random_state = random_state
+        super().__init__(kernel, n_components, random_state=random_state)
 
     def _check_state(self) -> None:
-        """Say what is wrong with the sketches' widths, see `state`."""
         widths = np.array(self.widths_)
         if widths.sum() != self._n_features_out or (widths & (widths - 1)).any():
             raise ValueError(
@@ -401,7 +374,6 @@ class TensorSketchFeatures(KernelMap):
             raise ValueError(f"has hashes_ beyond the widths of its sketches, {self.widths_}")
 
     def _fit(self, rows: FitRows) -> None:
-        """Resolve the kernel on X and draw places and signs."""
         X, width = rows.X, self._n_features_out
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Polynomial):

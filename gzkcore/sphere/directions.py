@@ -39,10 +39,8 @@ def sample_directions(
 
     Parameters
     ----------
-    n_directions : int
-        m >= 1.
-    dim : int
-        d >= 1.
+    n_directions, dim : int
+        m >= 1 and d >= 1.
     method : {"iid", "orthogonal", "sobol", "fibonacci"}, default="iid"
         "iid": independent; "orthogonal": blocks of d Haar-distributed orthonormal rows; "sobol": a
         scrambled Sobol sequence through the normal quantiles; "fibonacci": the Fibonacci lattice
@@ -63,11 +61,10 @@ def sample_directions(
 
     Notes
     -----
-    Means over directions are unbiased for every method. For independent directions their variance
-    is the variance of the function divided by m. Cost: O(m d), orthogonal O(m d min(m, d)), and
-    memory for the result. Evenly spread sets are far more accurate in low dimensions and for low
-    degrees, and the lattice is more accurate than Sobol's sequence. For d >= 12 only orthogonality
-    helps. `best_method` chooses.
+    Means over directions are unbiased for every method. Evenly spread sets are far more accurate
+    than independent ones in low dimensions and for low degrees, the lattice more than Sobol's
+    sequence. For d >= 12 only orthogonality helps. `best_method` chooses. Cost: O(m d), orthogonal
+    O(m d min(m, d)).
 
     References
     ----------
@@ -110,10 +107,8 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
 
     Parameters
     ----------
-    dim : int
-        d >= 1.
-    degree : int
-        Highest degree that is exact.
+    dim, degree : int
+        d >= 1, and the highest degree that is exact.
 
     Returns
     -------
@@ -127,10 +122,6 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     ------
     TypeError, ValueError
         If a number is not an integer or is too small, or the rule has too many nodes.
-
-    Notes
-    -----
-    O(m d) flops and memory for the result.
 
     Examples
     --------

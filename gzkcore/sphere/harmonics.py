@@ -53,10 +53,8 @@ def n_harmonics(degree: int, dim: int) -> int:
 
     Parameters
     ----------
-    degree : int
-        q >= 0.
-    dim : int
-        d >= 1.
+    degree, dim : int
+        q >= 0 and d >= 1.
 
     Returns
     -------
@@ -173,11 +171,7 @@ MOST_DEGREES, MOST_HARMONICS = 1 << 14, 1 << 24
 class HarmonicTree:
     """The products that make up chosen harmonics, each shared product once.
 
-    Parameters
-    ----------
-    dim : int
-    counts : sequence of int
-        How many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
+    `counts` says how many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     """
 
     _state = stored(
@@ -187,10 +181,9 @@ class HarmonicTree:
 
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
-        levels = [
-            itertools.islice(members(degree, dim), count) for degree, count in enumerate(counts)
+        wanted = [
+            list(itertools.islice(members(level, dim), count)) for level, count in enumerate(counts)
         ]
-        wanted = [list(level) for level in levels]
         self._first = np.concatenate([[0], np.cumsum([len(level) for level in wanted])])
         self._tabulate([member for level in wanted for member in level])
         self._cast: dict[np.dtype[Any], list[Floats]] = {}
@@ -276,12 +269,11 @@ class HarmonicTree:
             chain = _log_chain(self.dim, degree, e + 1) - _log_chain(self.dim, k, e + 1)
             return factor[e, n, k], number[member[1:]], math.exp(chain)
 
-        tree = [entry(member) for member in ordered]
         columns = [
             entry(member) if len(member) > 1 else (0, number[member], 1.0) for member in wanted
         ]
         self._runs, self._steps = np.array(runs, dtype=np.intp), np.array(steps)
-        self._tree, self._tree_scale = _index_and_scale(tree)
+        self._tree, self._tree_scale = _index_and_scale([entry(member) for member in ordered])
         self._columns, self._scale = _index_and_scale(columns)
 
 

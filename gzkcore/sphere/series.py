@@ -36,10 +36,8 @@ def gegenbauer_series(
     ----------
     function : callable or None
         kappa, which maps an array of cosines in [-1, 1] to an array of values.
-    dim : int
-        d >= 1.
-    degree : int
-        q >= 0.
+    dim, degree : int
+        d >= 1 and q >= 0.
     derivatives : array-like, optional
         kappa^(j)(0), j = 0, 1, ..., instead of `function`. Then c_l = sum_j mu_l^j kappa^(j)(0) /
         j!, without cancellation if no derivative is negative.
@@ -84,14 +82,20 @@ def gegenbauer_series(
         c[:2] = np.array([(plus + minus) / 2, (plus - minus) / 2])[: degree + 1]
         return c
     theta, weights = angles(2 * degree + 512, dim)
-    values = np.asarray(function(np.cos(theta)), dtype=np.float64)
-    if values.shape != theta.shape or not np.isfinite(values).all():
-        raise ValueError(
-            "function must map an array of cosines in [-1, 1] to an array of finite values of the "
-            f"same shape; got shape {values.shape} for {theta.shape}"
-        )
+    values = _values(function, np.cos(theta), "cosines in [-1, 1]")
     coefficients: Doubles = _rule(theta, weights, dim, degree) @ values
     return coefficients
+
+
+def _values(function: Function, points: Doubles, what: str) -> Doubles:
+    """Return finite values of a function, or raise, saying of what points."""
+    values = np.asarray(function(points), dtype=np.float64)
+    if values.shape != points.shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"function must map an array of {what} to an array of finite values of the same shape; "
+            f"got shape {values.shape} for {points.shape}"
+        )
+    return values
 
 
 def _rule(theta: Doubles, weights: Doubles, dim: int, degree: int) -> Doubles:
@@ -146,10 +150,8 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
         f, which maps an array of distances >= 0 to an array of values.
     a, b : float or array-like
         Norms |x| and |y|, >= 0, broadcast together.
-    dim : int
-        d >= 1.
-    degree : int
-        q >= 0.
+    dim, degree : int
+        d >= 1 and q >= 0.
 
     Returns
     -------
@@ -158,10 +160,9 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
 
     Notes
     -----
-    Uses Gauss-Legendre quadrature in the angle, on panels that shrink towards 0, where a distance
-    at a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f| up to d = 1,000,
-    and grows like d for larger d. Cost for each pair: O(q + sqrt(d)) values of f, and q times as
-    many operations.
+    As `gegenbauer_series`, with the same errors, on panels that shrink towards 0, where a distance
+    at a = b has a kink. Cost for each pair: O(q + sqrt(d)) values of f, and q times as many
+    operations.
 
     References
     ----------
@@ -202,13 +203,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     for first in range(0, gap.size, 1024):
         part = slice(first, first + 1024)
         distances = np.sqrt(gap[part] ** 2 + product[part] * chord)
-        values = np.asarray(function(distances), dtype=np.float64)
-        if values.shape != distances.shape or not np.isfinite(values).all():
-            raise ValueError(
-                "function must map an array of distances >= 0 to an array of finite values of the "
-                f"same shape; got shape {values.shape} for {distances.shape}"
-            )
-        out[part] = values @ rule.T
+        out[part] = _values(function, distances, "distances >= 0") @ rule.T
     return out.reshape(*shape, degree + 1)
 
 

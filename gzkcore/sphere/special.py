@@ -34,10 +34,9 @@ def alpha(degree: int, dim: int) -> int: ...
 @overload
 def alpha(degree: ArrayLike, dim: int) -> Any: ...
 def alpha(degree: ArrayLike, dim: int) -> Any:
-    """Dimension of the spherical harmonics of one degree, alpha(l, d) (Eq 4).
+    """Dimension of the spherical harmonics of one degree l in d variables, alpha(l, d) (Eq 4).
 
-    C(d+l-1, l) - C(d+l-3, l-2): the number of linearly independent harmonic polynomials of degree
-    exactly l in d variables.
+    C(d+l-1, l) - C(d+l-3, l-2).
 
     Parameters
     ----------
@@ -105,10 +104,8 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    degree : int
-        l >= 0.
-    dim : int
-        d >= 1. For d = 1 the sphere is two points, where 1 - t^2 = 0, so that Eq 2 is t^l.
+    degree, dim : int
+        l >= 0 and d >= 1. For d = 1 the sphere is two points, where 1 - t^2 = 0 and Eq 2 is t^l.
     t : array-like
         Points, usually in [-1, 1], where abs(P) <= 1; outside P grows like (t + sqrt(t^2-1))^l.
 
@@ -154,10 +151,8 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
 
     Parameters
     ----------
-    degree : int
-        l >= 0.
-    dim : int
-        d >= 1.
+    degree, dim : int
+        l >= 0 and d >= 1.
 
     Returns
     -------
@@ -192,14 +187,12 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     P = Gamma((d-1)/2) / (2^l Gamma(l+(d-1)/2)) sum_j C(l,j) a^(j) a^(l-j) (t-1)^(l-j) (t+1)^j.
 
     For verification only: the terms alternate in sign inside (-1, 1), so that digits are lost as l
-    grows, all of them before l = 60. Otherwise use `gegenbauer`.
+    grows, all of them before l = 60. Otherwise use `gegenbauer`. O(l^2) flops a point.
 
     Parameters
     ----------
-    degree : int
-        l >= 0.
-    dim : int
-        d >= 2.
+    degree, dim : int
+        l >= 0 and d >= 2.
     t : array-like
         Points in [-1, 1].
 
@@ -212,10 +205,6 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     ------
     TypeError, ValueError
         If a number is not an integer or too small, or t not numeric.
-
-    Notes
-    -----
-    O(l^2) flops a point.
 
     References
     ----------

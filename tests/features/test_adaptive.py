@@ -41,7 +41,7 @@ def law_of(X, kernel, lam, seen=None):
     points = np.asarray(X) * kernel.scale() / radius
     energies = np.square(points).sum(axis=0)
     given = points if seen is None else seen(points)
-    return _Law.of(kernel, kernel(X), given, np.ones(len(X)), energies, radius, lam, 10)
+    return _Law(kernel, kernel(X), given, np.ones(len(X)), energies, radius, lam, 10)
 
 
 def key(row):
@@ -246,7 +246,7 @@ def test_leverage_from_some_rows():
     for seed in range(5):
         rows, weights = leverage_sample(kernel, X, 150, np.random.default_rng(seed))
         radius = np.sqrt(np.square(X).sum(axis=1).max())
-        some = _Law.of(
+        some = _Law(
             kernel, kernel(X[rows]), X[rows] / radius, weights, np.square(X).sum(axis=0), radius,
             lam, 10,
         )  # fmt: skip

@@ -41,7 +41,7 @@ from gzkcore import (
 from gzkcore._util.threads import limit_threads
 from gzkcore.features import gegenbauer_columns
 from gzkcore.features.gegenbauer import feature_operator
-from gzkcore.features.gegenbauer_columns import Recurrence
+from gzkcore.features.gegenbauer_columns import Directions, Recurrence
 from gzkcore.features.principal_axes import principal_axes
 from gzkcore.kernels.radial import radial_table
 from gzkcore.kernels.truncation import truncate
@@ -72,6 +72,12 @@ def mean_over_seeds(make, cloud, seeds=3):
         X = cloud(seed)
         errors.append(relative_frobenius(make(seed).fit(X), X))
     return np.mean(errors)
+
+
+def write_columns(family, unit, values, out):
+    """Write random columns, given the values of the radial functions."""
+    coefficients = family._coefficients(unit.dtype.char, values).astype(unit.dtype)
+    family.write(unit, coefficients, out, False)
 
 
 # ---- exact where the columns suffice
@@ -311,9 +317,10 @@ def test_signs_leave_the_kernel_and_remove_the_spike(dim, degree):
     if dim == 3:  # the mean over all directions is the kernel
         features = signed._layout.families[0]
         phi = np.empty((2, len(nodes)))
-        features.__class__(
+        everywhere = Directions(
             dim, features.degrees, features.columns, nodes, np.sign(features.weights)
-        ).fill(X, np.sqrt(c)[None, features.degrees], phi, False)
+        )
+        write_columns(everywhere, X, np.sqrt(c)[None, features.degrees], phi)
         K = len(nodes) * (phi * weights) @ phi.T
         np.testing.assert_allclose(K, kernel(X), rtol=0, atol=1e-11)
 
@@ -1088,10 +1095,10 @@ def test_each_direction_has_its_column(dtype, m, horner):
     rule, radial = Recurrence(5, 4), rng.standard_normal((70, 5))
     monomials = rule.monomials() if horner else None
     Z = np.empty((70, m), dtype)
-    rule.evaluate(X, W, radial, Z, monomials=monomials)
+    rule.evaluate(X, W, radial, Z, matrix=monomials)
     for j in (0, 1, 254, *range(255, m, 37), m - 1):
         alone = np.empty((70, 1), dtype)
-        rule.evaluate(X, W[j : j + 1], radial, alone, monomials=monomials)
+        rule.evaluate(X, W[j : j + 1], radial, alone, matrix=monomials)
         np.testing.assert_array_equal(Z[:, j : j + 1], alone)
 
 
@@ -1183,11 +1190,11 @@ def test_each_type_sums_by_a_rule_of_its_own(dim, radius, powers, in_halves):
     values = features._layout.radial.exact(np.array([float(radius)]))[:, family.columns]
     stable, expected = copy.copy(family), np.empty((100, 200))
     stable._horner = stable._halves = {}
-    stable.fill(unit, values, expected, False)
+    write_columns(stable, unit, values, expected)
     size = np.sqrt(np.square(expected).mean())
     for char in "fd":
         Z = np.empty((100, 200), char)
-        family.fill(unit.astype(char), values, Z, False)
+        write_columns(family, unit.astype(char), values, Z)
         most = 4 * gegenbauer_columns._HORNER_LOSS[char] * np.finfo(char).eps * size
         assert np.abs(Z - expected).max() < most
 
