@@ -61,6 +61,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         _high=doubles("n_features_in_"),
     )
 
+    n_samples_seen_: int
     _total: Doubles
     _low: Doubles
     _high: Doubles
