@@ -289,8 +289,8 @@ def choose(
 ) -> tuple[Layout, float]:
     """Choose which radial functions are exact, which random, and with what directions.
 
-    `radial` was made for `n_columns(basis, width)`; so many columns the layout has, which for
-    basis="adapted" are to be compressed to `width`. `tol` is what is left out, and when harmonics
+    `radial` was made for `n_columns(basis, width)`. The layout has as many columns, which for
+    basis="adapted" are still to be compressed to `width`. `tol` is what is left out, and when harmonics
     are enough. Family i draws its directions from child i of the seeds. Also return the predicted
     root of the mean squared error over random pairs.
     """
