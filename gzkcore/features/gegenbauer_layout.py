@@ -290,9 +290,9 @@ def choose(
     """Choose which radial functions are exact, which random, and with what directions.
 
     `radial` was made for `n_columns(basis, width)`. The layout has as many columns, which for
-    basis="adapted" are still to be compressed to `width`. `tol` is what is left out, and when harmonics
-    are enough. Family i draws its directions from child i of the seeds. Also return the predicted
-    root of the mean squared error over random pairs.
+    basis="adapted" are still to be compressed to `width`. `tol` is what is left out, and when
+    harmonics are enough. Family i draws its directions from child i of the seeds. Also return the
+    predicted root of the mean squared error over random pairs.
     """
     dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
