@@ -5,10 +5,18 @@ held-out rows are within 1.96 of them, and are those of y far from all rows. The
 columns determine their importances.
 """
 
+import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-__all__ = ["importances", "normal_scores", "widening"]
+__all__ = [
+    "class_probabilities",
+    "importances",
+    "normal_scores",
+    "outer_widening",
+    "widened",
+    "widening",
+]
 
 
 def normal_scores(column: Sequence[float]) -> list[float]:
@@ -38,13 +46,16 @@ def widening(
     unknown: Sequence[float],
     farthest: Sequence[float],
     weights: Sequence[float],
+    usual: float = math.inf,
 ) -> float:
     """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
 
-    That is 95 % of the weight of the rows. Variances are in units of that of y. Times a factor
-    f they are f^2 variance + unknown max(1 - f^2 farthest, 0): at least 1 where all is unknown. A
-    row needs the least factor for which its error is within 1.96 deviations, found by halving; the
-    result is the quantile of these. A row of variance 0 needs none: its target is constant.
+    That is 95 % of the weight of the rows. Variances are in units of that of y. Times a factor f a
+    variance v is w(v) = f^2 min(v, usual) + max(f, 1)^2 max(v - usual, 0): a factor below 1 shrinks
+    only what is usual. The whole variance is w(v) + unknown max(1 - w(farthest), 0): at least 1
+    where all is unknown. A row needs the least factor for which its error is within 1.96
+    deviations, found by halving; the result is the quantile of these. A row of variance 0 needs
+    none: its target is constant.
 
     Examples
     --------
@@ -55,10 +66,12 @@ def widening(
     needed = []
     rows = zip(errors, variances, unknown, farthest, weights, strict=True)
     for error, variance, share, most, weight in rows:
-        low, high = 0.0, abs(error) / quantile / variance**0.5 if variance > 0 else 0.0
+        least = min(variance, usual) ** 0.5
+        low, high = 0.0, abs(error) / quantile / least if least > 0 else 0.0
         for _ in range(60):
             factor = (low + high) / 2
-            total = factor**2 * variance + share * max(1 - factor**2 * most, 0.0)
+            far = widened(most, factor, usual)
+            total = widened(variance, factor, usual) + share * max(1 - far, 0.0)
             within = abs(error) <= quantile * total**0.5
             low, high = (low, factor) if within else (factor, high)
         needed.append((high, weight))
@@ -68,6 +81,73 @@ def widening(
         if below >= 0.95 * sum(weights):
             break
     return found
+
+
+def widened(variance: float, factor: float, usual: float, outer: float = 1.0) -> float:
+    """Return factor^2 min(variance, usual) + max(factor, outer)^2 max(variance - usual, 0).
+
+    A factor below 1, learned from rows held out, shrinks only what these had.
+
+    Examples
+    --------
+    >>> widened(3.0, 0.5, 2.0)
+    1.5
+    """
+    beyond = max(variance - usual, 0.0)
+    return factor**2 * min(variance, usual) + max(factor, outer) ** 2 * beyond
+
+
+def outer_widening(
+    errors: Sequence[float],
+    variances: Sequence[float],
+    unknown: Sequence[float],
+    farthest: Sequence[float],
+    weights: Sequence[float],
+    usual: float,
+    factor: float,
+    most: float,
+) -> float:
+    """Return the outer factor with which errors at the edge have the size of their deviations.
+
+    The least g from 1 to `most`, by halving, for which the mean of error^2 / variance is at most 1,
+    where variances are as in `widening` with that g.
+
+    Examples
+    --------
+    >>> outer_widening([3.0], [1.0], [0.0], [1.0], [1.0], 0.0, 1.0, 5.0)
+    3.0
+    """
+
+    def ratio(outer: float) -> float:
+        total = 0.0
+        rows = zip(errors, variances, unknown, farthest, weights, strict=True)
+        for error, variance, share, far, weight in rows:
+            lacking = max(1 - widened(far, factor, usual, outer), 0.0)
+            whole = widened(variance, factor, usual, outer) + share * lacking
+            total += weight * error**2 / whole if whole > 0 else 0.0
+        return total / sum(weights)
+
+    low, high, outer = 1.0, most, 1.0
+    for _ in range(60):
+        low, high = (low, outer) if ratio(outer) <= 1 else (outer, high)
+        outer = (low + high) / 2
+    return high
+
+
+def class_probabilities(predictions: Sequence[float], power: float, floor: float) -> list[float]:
+    """Return probabilities of classes, of predictions f_c for targets of +1 and -1.
+
+    Least squares estimate the mean of a target, which is 2 p - 1. So (1 + f) / 2 estimates p; it
+    may be 0 or less, so it is at least `floor`. A power makes probabilities surer or less sure;
+    then they are divided by their sum.
+
+    Examples
+    --------
+    >>> class_probabilities([0.6, -1.2, 0.6], 1.0, 0.1)
+    [0.4705882352941177, 0.058823529411764705, 0.4705882352941177]
+    """
+    shares = [max((1.0 + f) / 2.0, floor) ** power for f in predictions]
+    return [share / sum(shares) for share in shares]
 
 
 def importances(

@@ -155,7 +155,7 @@ NOT_COMPILED = {
     ],
     "the order of n numbers: a sort by NumPy, and what follows from ranks": [
         "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
-        "table.normal_scores", "table.widening",
+        "table.normal_scores", "table.outer_widening", "table.widening",
     ],
     "a chain of random draws, and draws stay out of kernels": ["adaptive.draw_by_modes", "adaptive.draw_by_rows"],
     "a view of the same numbers, or their bounds: nothing is computed": ["block.block_sizes", "block.blocks"],
@@ -166,6 +166,7 @@ NOT_COMPILED = {
     "the limit of smoothed_pinball, which is what is computed": ["losses.pinball"],
     "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
     "a few hundred logarithms at most": ["series.growth_constants", "series.truncate", "table.importances"],
+    "a few operations on a number or two for each row, by NumPy": ["table.class_probabilities", "table.widened"],
 }  # fmt: skip
 
 # Formula -> what does the same under another name, often a class, and the test that compares them.
@@ -265,8 +266,11 @@ OTHER_NAMES = {
     "solve.conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
     "solve.preconditioned_conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
     "solve.quadrature_log_determinant": ("log_determinant", "test_as_the_reference"),
+    "table.class_probabilities": ("KernelClassifier", "test_powers_are_those_of_the_reference"),
     "table.importances": ("KernelRegressor", "test_importances_are_those_of_the_reference"),
     "table.normal_scores": ("TableEncoder", "test_ranks_are_those_of_the_reference"),
+    "table.outer_widening": ("KernelRegressor", "test_outer_widening_is_that_of_the_reference"),
+    "table.widened": ("KernelRegressor", "test_widened_is_that_of_the_reference"),
     "table.widening": ("KernelRegressor", "test_widening_is_that_of_the_reference"),
     "theory.ridge_leverage_minimum": ("ridge_leverage", "test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17"),
 }  # fmt: skip

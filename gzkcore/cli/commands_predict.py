@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,14 +163,16 @@ def _predict_table(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
-    n_rows, unseen = 0, Counter[str]()
+    n_rows, unseen, encoder = 0, Counter[str](), predictor.fitted.encoder_
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
         rows: Any = recipe.read(table, n_rows, piece)
         n_rows += len(rows)
-        unseen.update(recipe.unseen(rows))
-        return predictor(rows)
+        unseen.update(encoder.new_levels(rows))
+        with warnings.catch_warnings():  # told below, of all rows
+            warnings.filterwarnings("ignore", "column .* has levels that the fit did not see")
+            return predictor(rows)
 
     with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(recipe.columns, compute, new, output):

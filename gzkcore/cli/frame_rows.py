@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.rows.categories import LEVELS, mostly_different
+from gzkcore.datasets.globe import from_west, widest_gap
+from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
     DATE,
@@ -25,7 +26,6 @@ from gzkcore.rows.values import Values
 from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import TestBy
-from .cells import from_west, widest_gap
 from .held_out import (
     FEW_ROWS,
     FEWEST_ROWS,
@@ -378,7 +378,7 @@ def _few_texts(column: Values) -> list[str]:
     texts = {text for text in column if text is not None}
     if are_booleans(texts):
         texts = {*as_booleans(np.array([*texts], dtype=object))}
-    return sorted(texts) if len(texts) <= LEVELS else []
+    return sorted(texts) if len(texts) <= FREQUENT else []
 
 
 def _west(longitudes: Doubles) -> float:

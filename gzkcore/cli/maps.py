@@ -14,11 +14,11 @@ from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, counted, fitted_to
-from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
+from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.evaluate.draw import NOTHING, SMALL, as_written, save_picture, styled, titled, wrapped
 from gzkcore.solve.kernel_system import HELD_ROWS
 
-from .cells import GLOBE, Cells, Window, from_west, widest_gap
+from .cells import GLOBE, Cells, Window
 from .recipes import PLACE
 
 ENDINGS = (".png", ".pdf", ".svg")

@@ -3,7 +3,6 @@
 A recipe is saved with the model, as its attribute `recipe_`.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.datasets.globe import off_globe
+from gzkcore.datasets.globe import from_west, off_globe
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
-
-from .cells import from_west
 
 PLACE = ("latitude", "longitude")  # what a frame calls the columns of --lat and --lon
 
@@ -50,15 +47,6 @@ class Recipe:
         """Return a column with the spelling of true and false that the fit was given."""
         booleans = column.dtype.kind == "O" and name in self.seen
         return as_booleans(column) if booleans and are_booleans({*self.seen[name]}) else column
-
-    def unseen(self, frame: Frame) -> Counter[str]:
-        """Count, of each column, the rows with a text that the table of the fit did not have."""
-        found: Counter[str] = Counter()
-        for name, texts in self.seen.items():
-            column, known = frame[name], {*texts, None}
-            if column.dtype.kind == "O":
-                found[name] = sum(text not in known for text in column)
-        return +found
 
     def at(self, degrees: Doubles) -> Frame:
         """Return latitudes and longitudes, (n, 2), as the model takes places."""

@@ -1,16 +1,19 @@
 """The globe: latitude and longitude as points on the unit sphere, lengths in kilometres."""
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_array, validate_data
 from gzkcore._util.wording import counted
 
 EARTH_KM = 6371.0
+
+Degrees = TypeVar("Degrees", float, Doubles)
 
 
 class LatLonToSphere(TransformerMixin, BaseEstimator):
@@ -110,3 +113,16 @@ def off_globe(X: NDArray[Any]) -> tuple[int, str] | None:
 def lengthscale_km(gamma: float) -> float:
     """Return the lengthscale 1 / sqrt(2 gamma) of a Gaussian on the globe in kilometres."""
     return EARTH_KM / math.sqrt(2 * gamma)
+
+
+def from_west(longitude: Degrees, west: float = -180.0) -> Degrees:
+    """Return longitudes as degrees in [west, west + 360)."""
+    return (longitude - west) % 360 + west
+
+
+def widest_gap(longitude: Doubles) -> tuple[float, float]:
+    """Return the longitudes from which and to which there is none for the longest way east."""
+    around = np.unique(longitude % 360)
+    gaps = np.diff(around, append=around[0] + 360)
+    widest = int(gaps.argmax())
+    return float(around[widest]), float(around[widest] + gaps[widest])

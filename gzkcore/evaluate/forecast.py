@@ -159,8 +159,12 @@ class Fits:
 
     def timed(self, form: str, size: int | None, rows: Integers) -> tuple[Any, float]:
         """Fit a form to some rows; return it and the seconds that took."""
-        sizes = {"centres": {"centers": size}, "features": {"features": size}}.get(form, {})
-        model = Form(self.alpha, self.learner.random_state, **sizes).model(self.kernel, len(rows))
+        asked = Form(self.alpha, self.learner.random_state)
+        if form == "whole":
+            asked.slopes = getattr(self.learner.model_, "trend", None)
+        else:
+            setattr(asked, {"centres": "centers"}.get(form, form), size)
+        model = asked.model(self.kernel, len(rows))
         Y = self.Y[rows]
         started = time.perf_counter()
         with warnings.catch_warnings():

@@ -28,7 +28,7 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
-from gzkcore.kernels.learned import standard_targets
+from gzkcore.kernels.learned import checked_targets, standard_targets
 from gzkcore.metrics import relative_frobenius_error
 
 from .base import KernelMap, RowMap, plain_output
@@ -311,7 +311,9 @@ def _targets(rows: FitRows, fitted: Integers, judged: Integers) -> Targets | Non
         return None
     both = np.append(fitted, judged)
     try:
-        found = standard_targets(rows.y, both if rows.used is None else rows.used[both])
+        found = standard_targets(
+            checked_targets(rows.y), both if rows.used is None else rows.used[both]
+        )
     except (TypeError, ValueError):  # constant, or nothing that a ridge takes
         return None
     return found[: fitted.size], found[fitted.size :]

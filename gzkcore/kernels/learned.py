@@ -191,7 +191,7 @@ def learn_kernel(
     if rows.shape[0]:
         check_some_weight(weight)
     return learned(
-        as_kernel(kernel), rows, y, n_rows, random_state, names,
+        as_kernel(kernel), rows, checked_targets(y), n_rows, random_state, names,
         refine=check_bool("refine", refine), weight=weight, metric=metric,
     )  # fmt: skip
 
@@ -209,13 +209,15 @@ def learned(
     weight: Doubles | None = None,
     metric: str | None = None,
     settled: float = SETTLED,
+    groups: Integers | None = None,
 ) -> LearnedKernel:
-    """Return what `learn_kernel` finds, for rows that were checked.
+    """Return what `learn_kernel` finds, for rows and targets that were checked.
 
     `start` was learned of other rows of the same table: the search goes on from there. It ends with
-    a step that the criterion falls less by than `settled`.
+    a step that the criterion falls less by than `settled`. Columns of one of the `groups` share a
+    length, see `part_of`.
     """
-    table = _Table(X, y, weight, names, settled)
+    table = _Table(X, y, weight, names, settled, groups)
     order = table.used[generator(random_state).permutation(table.used.size)]
     few = order[:n_rows]
     if few.size < 2:
@@ -250,9 +252,16 @@ class _Table:
     """Rows with targets and weights, of which some are looked at."""
 
     def __init__(
-        self, X: Rows, y: Any, weight: Doubles | None, names: Any, settled: float = SETTLED
+        self,
+        X: Rows,
+        y: Any,
+        weight: Doubles | None,
+        names: Any,
+        settled: float,
+        groups: Integers | None,
     ) -> None:
-        self.X, self.y, self.names, self.settled = X, y, names, settled
+        self.X, self.y = X, y
+        self.names, self.settled, self.groups = names, settled, groups
         self.used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
         self.unit = 1.0 if weight is None else float(weight[self.used].mean())
         self.weight = None if weight is None else weight / self.unit
@@ -313,7 +322,7 @@ class _Best:
         """Return the best of some candidates on some rows; each starts from the best before it."""
         best = _Best(self.candidate, self.theta, evaluations=self.evaluations)
         for candidate in candidates:
-            part = part_of(candidate, table.X, chosen, table.names)
+            part = part_of(candidate, table.X, chosen, table.names, table.groups)
             criterion = Criterion([table.block(part, chosen)])
             theta, value = criterion.least(best.theta, table.settled)
             best.evaluations += criterion.evaluations
@@ -337,7 +346,7 @@ def _vary(values: Any) -> NDArray[np.bool_]:
 def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -> Kernel:
     """Return what is learned of a kernel; of constant targets, the lengths a search starts from."""
     try:
-        return learned(kernel, X, y, names=names, weight=weight).kernel
+        return learned(kernel, X, checked_targets(y), names=names, weight=weight).kernel
     except ConstantTargetsError as constant:
         warn(
             f"{constant.why}: its lengthscales are only starting values, about the spread of the "
@@ -360,11 +369,8 @@ class ConstantTargetsError(ValueError):
         super().__init__(f"{self.why}; pass the lengths as numbers")
 
 
-def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) -> Doubles:
-    """Return the targets of some rows, of mean 0 and variance 1; classes are +1 against -1.
-
-    `weight` has those of the rows chosen.
-    """
+def checked_targets(y: Any) -> NDArray[Any]:
+    """Return finite numbers or labels, one or a row of numbers for each row of X."""
     given = np.asarray(y)
     if given.dtype.kind == "O":
         try:
@@ -375,18 +381,30 @@ def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) ->
         raise ValueError(
             f"y has shape {given.shape}; pass one number, label, or row of numbers per row of X"
         )
-    if given.dtype.kind in "USb":
-        given = given[chosen]
-        targets = (given[:, None] == np.unique(given)).astype(np.float64)
-    elif given.dtype.kind in "iuf":
+    if given.dtype.kind in "iuf":
         raise_no_target(given)
-        targets = given[chosen].reshape(chosen.size, -1).astype(np.float64)
-    else:
+    elif given.dtype.kind not in "USb":
         raise TypeError(f"y has dtype {given.dtype}; pass numbers or labels")
+    return given
+
+
+def standard_targets(
+    given: NDArray[Any], chosen: Integers, weight: Doubles | None = None
+) -> Doubles:
+    """Return checked targets of some rows, of mean 0 and variance 1; classes are +1 against -1.
+
+    `weight` has those of the rows chosen.
+    """
+    some = given[chosen]
+    are_labels = given.dtype.kind in "USb"
+    if are_labels:
+        targets = (some[:, None] == np.unique(some)).astype(np.float64)
+    else:
+        targets = some.reshape(chosen.size, -1).astype(np.float64)
     largest = np.abs(targets).max(axis=0)
     targets /= np.where(largest > 0, largest, 1.0)  # squares beyond 1e154 would overflow
     varies = np.ptp(targets, axis=0) > 0
-    if targets.shape[1] == 2 and given.dtype.kind in "USb":
+    if targets.shape[1] == 2 and are_labels:
         varies[1] = False  # the opposite of the first
     if not varies.any():
         raise ConstantTargetsError(chosen.size)

@@ -47,8 +47,14 @@ LEAST_ANGLE, MIDDLE_ANGLE, MOST_ANGLE = 0.005, 0.5, 50.0
 GRID = 1025  # angles that a kernel is summed for
 
 
-def part_of(kernel: Kernel, X: Rows, chosen: Integers, names: Any = None) -> "Part":
-    """Return what a kernel has to learn, of rows X and those of them that are looked at."""
+def part_of(
+    kernel: Kernel, X: Rows, chosen: Integers, names: Any = None, groups: Integers | None = None
+) -> "Part":
+    """Return what a kernel has to learn, of rows X and those of them that are looked at.
+
+    `groups` has a number for each column: those of a group share a length, as the levels of a
+    category may; -1 is a column without influence.
+    """
     if isinstance(kernel, Product | Sum):
         return Parts(kernel, X, chosen, names)
     sample = _sample(X, chosen)
@@ -64,7 +70,7 @@ def part_of(kernel: Kernel, X: Rows, chosen: Integers, names: Any = None) -> "Pa
             )
     if rules and isinstance(kernel, ShiftInvariantKernel):
         kernel.with_lengths(1.0).resolve(sample)  # raises what is wrong with its other parameters
-        return Lengths(kernel, sample, isotropic="learn" not in rules.values())
+        return Lengths(kernel, sample, groups, isotropic="learn" not in rules.values())
     if rules and isinstance(kernel, SphereKernel):
         return SphereLength(kernel, sample)
     return Fixed(kernel.resolve(X), sample)
@@ -125,12 +131,20 @@ class Fixed(Part):
 
 
 class Lengths(Part):
-    """A shift-invariant kernel with one length, or one for each column that varies."""
+    """A shift-invariant kernel with one length, or one for each group of columns that vary."""
 
-    def __init__(self, given: ShiftInvariantKernel, sample: Doubles, isotropic: bool) -> None:
+    def __init__(
+        self,
+        given: ShiftInvariantKernel,
+        sample: Doubles,
+        groups: Integers | None,
+        *,
+        isotropic: bool,
+    ) -> None:
         self.given, self.sample, self.isotropic = given, sample, isotropic
-        self.varies = np.ptp(sample, axis=0) > 0
-        dim = np.count_nonzero(self.varies)
+        groups = np.arange(sample.shape[1]) if groups is None else groups
+        self.varies = (np.ptp(sample, axis=0) > 0) & (groups >= 0)
+        dim = int(np.count_nonzero(self.varies))
         if not dim:
             raise ValueError(
                 f"all columns of X are constant on the {len(sample)} rows used, and {given!r} has "
@@ -143,10 +157,23 @@ class Lengths(Part):
                 "columns of X have standard deviations below 1e-150 or above 1e150, whose squares "
                 "exceed the range of float64; scale the columns"
             )
-        typical = math.sqrt(np.square(spread).mean()) * np.ones(1) if isotropic else spread
-        self.middle = math.sqrt(dim) * typical
+        self.used = groups >= 0
+        if isotropic:
+            self.group_of = np.zeros(dim, dtype=np.intp)
+        else:
+            present, self.group_of = np.unique(groups[self.varies], return_inverse=True)
+            dim = present.size
+            # A level that no row of the sample has is as far from others as the levels that have.
+            self.used = np.isin(groups, present)
+            self.length_of = np.searchsorted(present, groups[self.used])
+        n_groups = 1 if isotropic else dim
+        self.middle = np.sqrt(n_groups * self._summed(np.square(spread)))
         self.low = np.full(self.middle.size, math.log(SHORTEST / math.sqrt(dim)))
         self.high = np.full(self.middle.size, math.log(LONGEST / math.sqrt(dim)))
+
+    def _summed(self, values: Doubles) -> Doubles:
+        """Return sums over the columns of each group that vary."""
+        return np.asarray(np.bincount(self.group_of, values))
 
     def on(self, X: Rows, chosen: Integers) -> Self:
         other = copy.copy(self)
@@ -155,22 +182,22 @@ class Lengths(Part):
 
     def lengths(self, theta: Doubles) -> float | Doubles:
         found = self.middle * np.exp(theta)
-        if self.isotropic:
+        if self.isotropic and self.used.all():
             return float(found[0])
-        full = np.full(self.varies.size, np.inf)
-        full[self.varies] = found
+        full = np.full(self.used.size, np.inf)
+        full[self.used] = found[0] if self.isotropic else found[self.length_of]
         return full
 
     def kernel(self, theta: Doubles) -> Kernel:
         lengths = self.lengths(theta)
         kernel = self.given.with_lengths(
-            lengths if self.isotropic else np.where(np.isinf(lengths), IGNORED, lengths)
+            lengths if np.ndim(lengths) == 0 else np.where(np.isinf(lengths), IGNORED, lengths)
         )
         return kernel._trust()
 
     def matrix(self, theta: Doubles) -> Doubles:
         kernel = self.kernel(theta)
-        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.varies.size) or ()]
+        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size) or ()]
         self.factor, self.slopes = factor, slope_matrix(term, 0, self.sample)
         self.slopes[self.slopes > STEEPEST] = 0.0
         self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
@@ -188,7 +215,7 @@ class Lengths(Part):
             each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
             each *= self.factor.slope.weight
-        return each.sum(keepdims=True) if self.isotropic else each
+        return self._summed(each)
 
 
 class SphereLength(Part):

@@ -1,5 +1,11 @@
-"""Columns of text and categories: their levels, and the columns of 0 and 1 that encode them."""
+"""Columns of text and categories: their levels, and the columns that encode them.
 
+Each level of up to MOST_COLUMNS has a column of 0 and 1, so that different levels have the squared
+distance 2. More levels have codes: rows of CODE random signs over CODE^(1/2), with about the same
+distances. A level that no row of the fit had has zeros, at the squared distance 1 of all others.
+"""
+
+import math
 import numbers
 import re
 from typing import Any
@@ -31,22 +37,35 @@ LOST = {
     "numbers": "for numbers remove signs and separators of thousands, and convert them",
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }
-LEVELS = 32  # columns for the levels of a category, at most
+WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")
+# A choice, both: so many levels have a column each, of more each has a code of so many numbers.
+MOST_COLUMNS, CODE = 256, 128
+FREQUENT = 32  # a choice: levels that may have a length of their own, and stand for new ones
 # Levels of a column that was text of true and false: booleans and numbers are spelt so there.
 SPELT = {"1": "True", "0": "False"}
 
 
-def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str, Any]:
-    """Describe a column of text, with the levels that get a column each."""
+def category_of(
+    name: str, values: Values, missing: NDArray[np.bool_], order: list[str] | None = None
+) -> dict[str, Any]:
+    """Describe a column of text with its levels, whose order may be known."""
     levels, counts = np.unique(texts_of(values, missing), return_counts=True)
     if len(levels) < 2:
         return {"name": name, "kind": "constant"}
     if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
         _warn_of_lost(name, spread([level for level in levels.tolist() if level]))
         return {"name": name, "kind": "name"}
-    kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
+    if len(levels) == 2:
+        return {"name": name, "kind": "category", "first": levels[0], "levels": [levels[1]]}
+    by_count = levels[np.argsort(-counts, kind="stable")].tolist()
+    kept = [*sorted(by_count[:FREQUENT]), *sorted(by_count[FREQUENT:])]
     found = {"name": name, "kind": "category", "levels": kept}
-    return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
+    if order is None:
+        return found
+    ranks = np.repeat([order.index(level) for level in levels if level], counts[levels != ""])
+    return found | {
+        "order": order, "mean": float(ranks.mean()), "scale": float(ranks.std()) or 1.0
+    }  # fmt: skip
 
 
 def what_texts_seem(texts: list[str]) -> str:
@@ -112,22 +131,17 @@ def _warn_of_lost(name: str, texts: list[str]) -> None:
 
 def mostly_different(n_levels: int, n_values: int) -> bool:
     """Say whether so many different texts among values tell rows apart, and nothing else."""
-    return n_levels > max(LEVELS, n_values / 2)
+    return n_levels > max(FREQUENT, n_values / 2)
 
 
 def new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
-    """Return where a level is that no row of the fit had; False of columns with rare levels.
-
-    A new one is as good as a rare one there: both have zeros.
-    """
-    known = levels_of(column)
-    if len(known) >= LEVELS:
-        return np.zeros(len(texts), dtype=bool)
-    return ~np.isin(texts, known)
+    """Return where a level is that no row of the fit had."""
+    known = {*levels_of(column)}
+    return np.array([text not in known for text in texts], dtype=bool)
 
 
 def levels_of(column: dict[str, Any]) -> list[str]:
-    """Return the levels of the fit that have a column, or of two have none; "" is missing."""
+    """Return the levels of the fit; "" is missing."""
     return [*column["levels"], *([column["first"]] if "first" in column else [])]
 
 
@@ -139,8 +153,35 @@ def spelt_as(column: dict[str, Any], texts: Values) -> Values:
 
 
 def encode_category(column: dict[str, Any], texts: Values) -> list[Doubles]:
-    """Return a column of 0 and 1 for each level."""
-    return [(texts == level).astype(np.float64) for level in column["levels"]]
+    """Return the columns that encode levels."""
+    codes, order = codes_of(column), column.get("order", [])
+    places = {level: place for place, level in enumerate(column["levels"])}
+    found = np.zeros((codes.shape[1], len(texts)))
+    known = [(row, places[text]) for row, text in enumerate(texts) if text in places]
+    if known:
+        rows, levels = np.transpose(known)
+        found[:, rows] = codes[levels].T
+    if not order:
+        return list(found)
+    ranks = {level: (rank - column["mean"]) / column["scale"] for rank, level in enumerate(order)}
+    return [np.array([ranks.get(text, 0.0) for text in texts]), *found]
+
+
+def codes_of(column: dict[str, Any]) -> Doubles:
+    """Return what encodes each level, of shape (n_levels, n_columns)."""
+    n_levels = len(column["levels"])
+    if n_levels <= MOST_COLUMNS:
+        return np.eye(n_levels)
+    signs = np.random.RandomState(0).randint(0, 2, (n_levels, CODE))
+    return np.asarray((2.0 * signs - 1.0) / math.sqrt(CODE))
+
+
+def names_of(column: dict[str, Any]) -> list[str]:
+    """Return the names of the columns that encode levels."""
+    name, levels = column["name"], column["levels"]
+    if len(levels) <= MOST_COLUMNS:
+        return [f"{name}={level}" for level in levels]
+    return [f"{name} code {place}" for place in range(1, CODE + 1)]
 
 
 def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
@@ -151,10 +192,11 @@ def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
 
 
 def _text(value: Any) -> str:
-    """Return one text for a value whatever its type: True, 1 and 1.0 are the same level."""
+    """Return one text for a value whatever its type: True, 1 and 1.0 are one level, "1.0 " too."""
     if isinstance(value, numbers.Integral | np.bool_):
         return str(int(value))
     if isinstance(value, numbers.Real):
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
-    return str(value)
+    text = str(value).strip()
+    return text.partition(".")[0] if WHOLE.fullmatch(text) else text

@@ -45,8 +45,13 @@ class Trend:
         if isinstance(trend, str):
             places = np.arange(X.shape[1] if trend == LINEAR else 0)
         else:
-            places = check_integers("trend", trend).ravel()
+            places = np.ravel(trend)  # integers, see `check_trend`
             check_places("trend", places, X.shape[1])
+        return cls.along(places, X)
+
+    @classmethod
+    def along(cls, places: Integers, X: Rows) -> "Trend":
+        """Return the trend along some columns of rows."""
         columns = dense(X[:, places]).astype(np.float64, copy=False)
         varies = np.ptp(columns, axis=0) > 0
         return cls(places, columns.mean(axis=0), np.where(varies, columns.std(axis=0), np.inf))

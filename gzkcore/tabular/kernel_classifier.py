@@ -1,16 +1,19 @@
 """Classification on a table with a learned kernel: `fit` chooses every setting."""
 
 import functools
-from typing import Any, Self
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, fitting, labels, stored
+from gzkcore._util.state import doubles, fitting, labels, number, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_some_rows
 from gzkcore.kernels.base import Kernel
@@ -22,8 +25,10 @@ from gzkcore.learn.classification import (
     merge_counts,
     places_of,
 )
+from gzkcore.learn.held_out import folds
 from gzkcore.rows.sources import is_source
 
+from .edge import Edge
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
 from .table_passes import source_of
@@ -31,14 +36,20 @@ from .table_passes import source_of
 __all__ = ["KernelClassifier"]
 
 RATE_OF_CHOICE = "The error rate on the rows held out for the choice"
+# Choices. Penalties, as scikit-learn's C: with ten classes, each of which has slopes, C = 100 often
+# overfits.
+WEAK, STRONGER = 100.0, 10.0
+FLOORS = 0.003, 0.03  # that the search for the floor of shares starts from
+FOLDS = 5
 TINY = np.finfo(np.float64).tiny
 
 
 class KernelClassifier(ClassifierScore, TableLearner):
     """Classification on a table with a learned kernel: `fit` chooses every setting.
 
-    For each class a `KernelRegressor` predicts +1 for its rows and -1 for all others. A logistic
-    regression on the predictions of held-out rows turns these into probabilities.
+    For each class a `KernelRegressor` predicts +1 for its rows and -1 for all others. Predictions
+    of held-out rows tell how these become probabilities: by a logistic regression, or for three and
+    more classes as powers of (1 + prediction) / 2, if that has the smaller log loss in folds.
 
     Parameters
     ----------
@@ -66,6 +77,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         classes_=labels("c"),
         _slopes=doubles("t", "t"),
         _offsets=doubles("t"),
+        _floor=number(0),
     )
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
@@ -120,6 +132,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             n_targets = len(self.classes_) if len(self.classes_) > 2 else 1
             # Until rows held out say better: log odds of a target +-1 that is its mean.
             self._slopes, self._offsets = 2.0 * np.eye(n_targets), np.zeros(n_targets)
+            self._floor = 0.0
             targets = functools.partial(_signs, classes=self.classes_)
             self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
             if self.model_ is None:
@@ -151,7 +164,12 @@ class KernelClassifier(ClassifierScore, TableLearner):
         return classes, labels
 
     def _calibrate(
-        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+        self,
+        trials: Trials,
+        best: Candidate,
+        form: Form,
+        edge: Edge | None,
+        incomplete: NDArray[np.bool_],
     ) -> None:
         """Fit a logistic regression to the predictions of the rows held out."""
         values, places, weights = [], [], []
@@ -171,8 +189,10 @@ class KernelClassifier(ClassifierScore, TableLearner):
             weight = np.append(weight, weight.sum() * self._shares()[absent])
             names = ", ".join(map(str, self.classes_[absent]))
             trials.report.say(f"No row of these classes was held out: {names}.")
-        logistic = LogisticRegression(C=100.0, max_iter=1000).fit(found, truth, weight)
-        self._slopes, self._offsets = logistic.coef_, logistic.intercept_
+        link = _best_link(found, truth, weight, len(self.classes_))
+        self._slopes, self._offsets, self._floor = link
+        if self._floor:
+            trials.report.say("Probabilities are powers of what is predicted for each class.")
 
     def _shares(self) -> Doubles:
         """Return the share of each class, by weight."""
@@ -200,7 +220,8 @@ class KernelClassifier(ClassifierScore, TableLearner):
         return self._for_workers() if is_source(X) else self
 
     def _scores(self, X: Data) -> Doubles:
-        found = self._mean(self._encoded(X)) @ self._slopes.T + self._offsets
+        link = Link(self._slopes, self._offsets, self._floor)
+        found = link.scores(self._mean(self._encoded(X)))
         return found[:, 0] if found.shape[1] == 1 else found
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
@@ -243,6 +264,71 @@ class KernelClassifier(ClassifierScore, TableLearner):
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         return np.asarray(softmax(scores, axis=1))
+
+
+class Link(NamedTuple):
+    """What makes log probabilities, up to a constant, of predictions f: slopes g + offsets.
+
+    g is f, or with a floor > 0 log max((1 + f) / 2, floor).
+    """
+
+    slopes: Doubles
+    offsets: Doubles
+    floor: float = 0.0
+
+    def scores(self, found: Doubles) -> Doubles:
+        """Return log probabilities up to a constant."""
+        found = _log_shares(found, self.floor) if self.floor else found
+        return np.asarray(found @ self.slopes.T + self.offsets)
+
+
+def _logistic(found: Doubles, truth: Integers, weight: Doubles, penalty: float) -> Link:
+    """Return the link of a logistic regression on predictions; C of scikit-learn is `penalty`."""
+    fitted = LogisticRegression(C=penalty, max_iter=1000).fit(found, truth, weight)
+    return Link(fitted.coef_, fitted.intercept_)
+
+
+def _log_shares(found: Doubles, floor: float) -> Doubles:
+    """Return log max(p, floor) of p = (1 + f) / 2, which least squares estimate for targets +-1."""
+    shares: Doubles = np.log(np.maximum((1.0 + found) / 2.0, floor))
+    return shares
+
+
+def _loss(scores: Doubles, truth: Integers, weight: Doubles) -> float:
+    """Return the log loss of scores, which are log probabilities up to a constant."""
+    each = log_softmax(scores, axis=1)[np.arange(len(truth)), truth]
+    return float(-np.average(each, weights=weight))
+
+
+def _powers(found: Doubles, truth: Integers, weight: Doubles) -> Link:
+    """Return the power and the floor of shares with the least log loss."""
+    one, none = np.eye(found.shape[1]), np.zeros(found.shape[1])
+
+    def link(logs: Doubles) -> Link:
+        power, floor = np.exp(logs)
+        return Link(power * one, none, float(floor))
+
+    def loss(logs: Doubles) -> float:
+        return _loss(link(logs).scores(found), truth, weight)
+
+    tried = [minimize(loss, [0.0, math.log(floor)], method="Nelder-Mead") for floor in FLOORS]
+    return link(min(tried, key=lambda result: float(result.fun)).x)
+
+
+def _best_link(found: Doubles, truth: Integers, weight: Doubles, n_classes: int) -> Link:
+    """Return the link with the least log loss in folds; two classes have a logistic regression."""
+    if n_classes == 2:
+        return _logistic(found, truth, weight, WEAK)
+    links: list[Callable[..., Link]] = [_powers]
+    links += (functools.partial(_logistic, penalty=C) for C in (WEAK, STRONGER))
+    losses = np.zeros(len(links))
+    for rows, out in folds(len(truth), FOLDS, truth):
+        if np.unique(truth[rows]).size < n_classes:
+            return _logistic(found, truth, weight, STRONGER)  # too few rows to compare
+        for place, link in enumerate(links):
+            fitted = link(found[rows], truth[rows], weight[rows])
+            losses[place] += _loss(fitted.scores(found[out]), truth[out], weight[out])
+    return links[int(np.argmin(losses))](found, truth, weight)
 
 
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:

@@ -1,5 +1,6 @@
 """Regression on a table with a learned kernel: `fit` chooses every setting."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_dask, is_source
 
+from .edge import Edge
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
 
@@ -122,6 +124,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     _state = stored(
         _widening=doubles("t", least=0),
+        _usual=doubles("t", least=0),
+        _outer=doubles("t", least=1),
         _widening_incomplete=doubles("t", least=0).if_there(),
         _flat=flag(),
     )
@@ -187,10 +191,15 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
-        self._widening = np.ones(n_targets)
+        self._widening = self._usual = self._outer = np.ones(n_targets)
 
     def _calibrate(
-        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+        self,
+        trials: Trials,
+        best: Candidate,
+        form: Form,
+        edge: Edge | None,
+        incomplete: NDArray[np.bool_],
     ) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions.
 
@@ -204,26 +213,48 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             spreads.append(spread._replace(farthest=np.tile(spread.farthest, (len(mean), 1))))
             weights.append(trials.weights(held_out))
             imputed.append(incomplete[held_out])
-        parts = [np.concatenate(each) for each in (errors, *zip(*spreads, strict=True), weights)]
+        missed, weight = np.concatenate(errors), np.concatenate(weights)
+        spread = Spread(*(np.concatenate(each) for each in zip(*spreads, strict=True)))
+        self._usual = _quantile(spread.variances, weight)
         gaps = np.concatenate(imputed)
-        usual = slice(None) if gaps.all() else ~gaps
-        found = widening(*(part[usual] for part in parts))
+
+        def factors(rows: Any) -> Doubles:
+            some = Spread(*(values[rows] for values in spread))
+            return widening(missed[rows], some, self._usual, weight[rows])
+
+        found = factors(slice(None) if gaps.all() else ~gaps)
         least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
         self._widening = np.clip(found, least, MOST_WIDENING)
         trials.report.say(_about_widening(self._widening))
+        if edge is not None:
+            self._calibrate_beyond(trials.on([edge.split], trials.report), best, form)
         if not incomplete.any() or gaps.all():
             return
         # 0: too few to say, and predictions are no surer than without any column.
         self._widening_incomplete = np.zeros_like(self._widening)
         said = "are at least that of y: too few such rows were held out to say more"
         if gaps.sum() >= FEWEST_INCOMPLETE:
-            found = widening(*(part[gaps] for part in parts))
+            found = factors(gaps)
             # So few rows may look surer than the others by chance; they are not.
             self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
             if (self._widening_incomplete < SAME_FACTOR * self._widening).all():
                 return
             said = f"are multiplied by {listed(self._widening_incomplete)}: less is known of these"
         trials.report.say(f"Standard deviations of rows with a missing number {said}.")
+
+    def _calibrate_beyond(self, trials: Trials, best: Candidate, form: Form) -> None:
+        """Make standard deviations beyond the rows as large as errors at the edge."""
+        of_edge = replace(best, of_splits=[best.kernel])
+        ((model, mean, std, held_out),) = trials.predictions(of_edge, form.trial, return_std=True)
+        errors, spread = mean - trials.Y[held_out], Spread.of(model, np.asarray(std))
+        given = errors, spread, self._usual, self._widening, trials.weights(held_out)
+        self._outer = np.maximum(outer_widening(*given), self._widening)
+        sizes = spread.widened(self._widening, self._usual, self._outer)
+        within = 100 * np.mean(np.abs(errors) <= NORMAL_95 * sizes)
+        trials.report.say(
+            f"Of the rows at the edge {within:.0f} % are within 1.96 standard deviations of their "
+            f"predictions, which are multiplied by {listed(self._outer)} beyond the rows."
+        )
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets.
@@ -280,7 +311,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                 incomplete = self.encoder_.incomplete(rows)
                 widening_of_rows[incomplete] = self._widening_incomplete
                 guessed = incomplete & (self._widening_incomplete == 0).any()
-            std = Spread.of(self.model_, std).widened(widening_of_rows) * self._scales
+            std = (
+                Spread.of(self.model_, std).widened(widening_of_rows, self._usual, self._outer)
+                * self._scales
+            )
             # What is filled in is a guess: predictions are no surer than without any column.
             spread = self._spread(rows, unknown)
             std = np.where(
@@ -336,11 +370,15 @@ def listed(values: Doubles) -> str:
     return ", ".join(f"{value:.2f}" for value in values)
 
 
+HALVINGS = 60  # of the factor that a row needs
 NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
 
 
 class Spread(NamedTuple):
     """Variances of new observations by a model, of targets whose own variance is 1.
+
+    A factor below 1, learned from rows held out, shrinks a variance only as far as these rows had
+    it: up to `usual`, which 95 % of them were below. What is beyond, no such row tells.
 
     The variance that is missing far away is added in proportion to the square of u, the share of
     the prior variance that the rows leave unknown. So all of it is added far away, and hardly any
@@ -350,7 +388,7 @@ class Spread(NamedTuple):
     """
 
     variances: Doubles  # (n_rows, n_targets)
-    unknown: Doubles  # of the same shape, the square of that share
+    unknown: Doubles  # of the same shape, the square of that share; 0 beside a trend with slopes
     farthest: Doubles  # (n_targets,), or of the same shape, variances far from all rows
 
     @classmethod
@@ -360,32 +398,64 @@ class Spread(NamedTuple):
         alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
         variances = np.square(deviations).reshape(-1, len(noise))
         share = alpha * (variances / np.where(noise > 0, noise, np.inf) - (noise > 0))
+        if hasattr(model, "trend_coef_"):
+            share = np.zeros_like(share)
         return cls(variances, np.square(np.clip(share, 0.0, 1.0)), noise * (1.0 + 1.0 / alpha))
 
-    def widened(self, factors: Doubles) -> Doubles:
+    def widened(self, factors: Doubles, usual: Doubles, outer: Doubles) -> Doubles:
         """Return standard deviations times factors, and far from the rows at least those of y."""
-        squares = np.square(factors)
-        lacking = np.maximum(1.0 - squares * self.farthest, 0.0)
-        return np.sqrt(squares * self.variances + self.unknown * lacking)
+        lacking = np.maximum(1.0 - _widened(self.farthest, factors, usual, outer), 0.0)
+        return np.sqrt(_widened(self.variances, factors, usual, outer) + self.unknown * lacking)
 
 
-def widening(
-    errors: Doubles, variances: Doubles, unknown: Doubles, farthest: Doubles, weights: Doubles
-) -> Doubles:
+def _widened(variances: Doubles, factors: Doubles, usual: Doubles, outer: Doubles) -> Doubles:
+    """Return variances times squares of factors, and times those of outer ones beyond the usual."""
+    inner = np.minimum(variances, usual)
+    beyond = np.square(np.maximum(factors, outer)) * (variances - inner)
+    return np.asarray(np.square(factors) * inner + beyond)
+
+
+def widening(errors: Doubles, spread: Spread, usual: Doubles, weights: Doubles) -> Doubles:
     """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
 
-    Of each of several columns, and 95 % by weight. A target that is constant has neither.
+    Of each of several columns, and 95 % by weight. A target that is constant has neither. The
+    factor that a row needs is found by halving, since variances grow with it.
     """
-    squares = np.square(errors / NORMAL_95)
-    # With the square of the factor these grow by a lesser slope as long as something is lacking.
-    above, slopes = np.maximum(squares - unknown, 0.0), variances - unknown * farthest
-    lacking = np.divide(above, slopes, out=np.zeros_like(above), where=slopes > 0)
-    alone = np.divide(squares, variances, out=np.zeros_like(squares), where=variances > 0)
-    units = np.where((slopes > 0) & (lacking * farthest < 1.0), lacking, alone)
-    units[above == 0] = 0.0
-    order = np.argsort(units, axis=0)
+    sizes = np.abs(errors) / NORMAL_95
+    least = np.sqrt(np.minimum(spread.variances, usual))
+    high = np.divide(sizes, least, out=np.zeros_like(sizes), where=least > 0)
+    low = np.zeros_like(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = spread.widened(middle, usual, np.ones(1)) >= sizes
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _quantile(high, weights)
+
+
+def outer_widening(
+    errors: Doubles, spread: Spread, usual: Doubles, factors: Doubles, weights: Doubles
+) -> Doubles:
+    """Return by what variances beyond the usual are multiplied, squared, of each column.
+
+    The least number >= 1 with which errors have the size of standard deviations, in the root mean
+    square by weight, at most MOST_WIDENING; the usual part has the factors.
+    """
+    low, high = np.ones_like(factors), np.full_like(factors, MOST_WIDENING)
+    outer = low
+    for _ in range(HALVINGS):
+        std = spread.widened(factors, usual, outer)
+        ratios = np.divide(errors, std, out=np.zeros_like(errors), where=std > 0)
+        enough = np.average(np.square(ratios), axis=0, weights=weights) <= 1.0
+        low, high = np.where(enough, low, outer), np.where(enough, outer, high)
+        outer = (low + high) / 2
+    return high
+
+
+def _quantile(values: Doubles, weights: Doubles) -> Doubles:
+    """Return what 95 % by weight of the values are at most, of each column."""
+    order = np.argsort(values, axis=0)
     sums = np.cumsum(weights[order], axis=0)
     places = np.argmax(sums >= 0.95 * sums[-1], axis=0)
-    last = order[places, np.arange(order.shape[1])]
-    found: Doubles = np.sqrt(units[last, np.arange(order.shape[1])])
+    columns = np.arange(order.shape[1])
+    found: Doubles = values[order[places, columns], columns]
     return found

@@ -1,7 +1,8 @@
 """The search for the kernel, alpha and form of a model that predict held-out rows best.
 
 1. Kernels: Matern with one length per column and with one for all, and Laplacian with one per
-   column (a product over columns, which suits tables with jumps along these). The marginal
+   column (a product over columns, which suits tables with jumps along these). The levels of a
+   category share a length, or frequent ones have their own if that is likelier. The marginal
    likelihood of 1,000 rows determines the lengths (`learn_kernel`), for each split only from the
    rows that are fitted to: held-out rows must not influence the lengths that they judge. Fewer than
    50 rows hardly determine lengths, so that a nearly linear kernel is tried too. A thousand rows
@@ -21,10 +22,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.base import clone
 
-from gzkcore._util.state import flag, holds, number, sequence, stored, text, whole
+from gzkcore._util.state import flag, holds, ints, nothing, number, sequence, stored, text, whole
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import collected_warnings
@@ -32,10 +34,14 @@ from gzkcore._util.wording import seconds_told
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
+from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import Split
 from gzkcore.solve.kernel_system import KernelSystem, cross_product
 from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.trend import Trend
+
+from .table_encoder import Groups
 
 # A choice, all of them:
 ALPHAS = np.logspace(-5, 1, 13)
@@ -49,6 +55,7 @@ SETTLED = 0.1
 FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows held out
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
 MOST_LENGTHS = 1000  # columns beyond which they share one length
+LITTLE = 0.01  # of variance / length^2 of all columns: other kernels leave out periods below that
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 # To fit to, below which lengths learned from them are often worse than a linear regression. For 160
 # samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
@@ -79,6 +86,7 @@ class Candidate:
         chosen=flag(),
         n_rows=whole(0),
         longer=number(0),
+        slopes=ints(None) | nothing(),
     )
 
     name: str
@@ -92,6 +100,8 @@ class Candidate:
     chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
     n_rows: int = 0  # that it was fitted to
     longer: float = 1.0  # what learned lengthscales were multiplied by
+    # The encoded columns of a linear trend beside the kernel.
+    slopes: Integers | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         mark, (error, alpha, rows, name) = ">" if self.chosen else " ", self.told()
@@ -101,12 +111,17 @@ class Candidate:
         """Return its error, its alpha, the rows fitted to, and its name, as a table has them."""
         times = "" if self.longer == 1 else f", lengthscales times {self.longer:.3g}"
         rows = f"{self.n_rows:,}" if self.n_rows else ""
-        return f"{self.error:.4f}", f"{self.alpha:.2g}", rows, self.name + times
+        trend = "" if self.slopes is None else ", linear trend"
+        return f"{self.error:.4f}", f"{self.alpha:.2g}", rows, self.name + times + trend
 
     def what(self) -> str:
         """Return what it is without a table."""
-        lengths = "one lengthscale" + " per column" * (np.size(self.kernel.scale()) > 1)
-        return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}"
+        lengths = "one lengthscale"
+        scales = np.ravel(self.kernel.scale())
+        if np.unique(scales[scales > 2 / IGNORED]).size > 1:
+            lengths += " per column"
+        trend = "" if self.slopes is None else ", beside a linear trend"
+        return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}{trend}"
 
     def summary(self) -> str:
         """Return a sentence about it for the head of the table."""
@@ -196,12 +211,31 @@ class Trials:
             (np.sort(rng.choice(rows, (len(rows) + 1) // 2, replace=False)), held_out)
             for rows, held_out in self.splits
         ]
-        half = Trials(self.X, self.Y, self.weight, splits, self.report, self.seed)
+        half = self.on(splits, self.report)
         half.alphas = self.alphas
         return half
 
+    def on(self, splits: Sequence[Split], report: Report | None = None) -> "Trials":
+        """Return trials of other splits, which are not reported unless there is a report."""
+        report = Report() if report is None else report
+        return Trials(self.X, self.Y, self.weight, splits, report, self.seed)
+
+    def every(self) -> Integers:
+        """Return all rows of the splits."""
+        return np.unique(np.concatenate([part for split in self.splits for part in split]))
+
+    def thinned(self, most: int) -> list[Split]:
+        """Return the splits with at most so many rows on each side, at random."""
+        rng = np.random.default_rng(self.seed)
+        return [(some(rows, most, rng), some(out, most, rng)) for rows, out in self.splits]
+
     def run(
-        self, name: str, kernel: Kernel, of_splits: list[Kernel], longer: float = 1.0
+        self,
+        name: str,
+        kernel: Kernel,
+        of_splits: list[Kernel],
+        longer: float = 1.0,
+        slopes: Integers | None = None,
     ) -> Candidate | None:
         """Try a kernel with all alphas; return the best, None if none was solved for.
 
@@ -209,9 +243,7 @@ class Trials:
         are `longer` times those learned.
         """
         start = time.perf_counter()
-        squares = np.vstack(
-            [self._squares_of(*of_both) for of_both in zip(of_splits, self.splits, strict=True)]
-        )
+        squares = self.squares_of(of_splits, slopes)
         seconds = time.perf_counter() - start
         if not np.isfinite(squares).all(axis=0).any():
             return None
@@ -223,7 +255,7 @@ class Trials:
         least &= bool((squares[best] < WORTH_A_STEP**2 * above).all())
         found = Candidate(
             name, kernel, alpha, error, seconds, of_splits, least, n_rows=self.n_fitted,
-            longer=longer,
+            longer=longer, slopes=slopes,
         )  # fmt: skip
         self.report.candidates.append(found)
         return found
@@ -273,7 +305,7 @@ class Trials:
 
     def seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return about how long a candidate takes on so many rows: it is timed with its alpha."""
-        alone = Trials(self.X, self.Y, self.weight, self.splits, Report(), self.seed)
+        alone = self.on(self.splits)
         alone.alphas = np.array([best.alpha])
         timed = alone.run(best.name, best.kernel, best.of_splits) or best
         return alone.most_seconds_of(timed, n_rows)
@@ -329,12 +361,22 @@ class Trials:
         """Return the weights of some rows."""
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
-    def _squares_of(self, kernel: Kernel, split: Split) -> Doubles:
-        """Return weighted squared errors of rows held out, mean over targets; inf if not solved."""
+    def squares_of(self, of_splits: Sequence[Kernel], slopes: Integers | None = None) -> Doubles:
+        """Return weighted squared errors of all rows held out, mean over targets.
+
+        Of shape (rows, alphas), for a kernel of each split and perhaps a trend; inf if not solved.
+        """
+        pairs = zip(of_splits, self.splits, strict=True)
+        return np.vstack([self._squares_of(kernel, split, slopes) for kernel, split in pairs])
+
+    def _squares_of(self, kernel: Kernel, split: Split, slopes: Integers | None) -> Doubles:
+        """Return the same of one split."""
         rows, held_out = split
         found = np.full((len(held_out), len(self.alphas)), np.inf)
         noise = None if self.weight is None else 1.0 / self.weight[rows]
         n_targets, middle = self.Y.shape[1], self.mean(rows)
+        trend = None if slopes is None else Trend.along(slopes, self.X[rows])
+        H = None if trend is None else trend.columns(self.X[rows])
         tried = self.alphas
         while tried.size:
             system = KernelSystem(
@@ -342,13 +384,15 @@ class Trials:
                 random_state=self.seed,
             )  # fmt: skip
             try:
-                solved = system.solve(
-                    np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets)
+                solved, b = system.regress(
+                    np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets), H
                 )
             except NotPositiveDefinite:  # the smallest alpha comes to this first
                 tried = tried[1:]
                 continue
             mean = cross_product(kernel, self.X[held_out], self.X[rows], solved.coef)
+            if trend is not None:
+                mean += trend.columns(self.X[held_out]) @ b
             truth = (self.Y[held_out] - middle)[:, None]
             missed = mean.reshape(len(mean), tried.size, n_targets) - truth
             squares = np.square(missed).mean(axis=-1) * self.weights(held_out)[:, None]
@@ -385,7 +429,7 @@ def searched(kernel: str | Kernel) -> Kernel | None:
 
 
 def choose_kernel(
-    trials: Trials, kernel: Kernel | None, *, one_length: bool, rng: np.random.Generator
+    trials: Trials, kernel: Kernel | None, groups: Groups | None, rng: np.random.Generator
 ) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
 
@@ -397,8 +441,9 @@ def choose_kernel(
     trials : Trials
     kernel : Kernel or None
         The only one to try; None: several.
-    one_length : bool
-        Whether all columns have one length, as points of the unit sphere and very wide rows have.
+    groups : Groups or None
+        The columns that share a length; None where all do, as on the unit sphere and of very wide
+        rows.
     rng : Generator
         Chooses the rows that lengths are learned from.
 
@@ -409,7 +454,7 @@ def choose_kernel(
         where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
     began = time.perf_counter()
-    kernels = _candidates(trials, kernel, one_length=one_length, rng=rng)
+    kernels = _candidates(trials, kernel, groups, rng)
     if not kernels:
         return None
     if kernel is None and trials.n_fitted < NEARLY_LINEAR_ROWS:
@@ -431,49 +476,98 @@ def choose_kernel(
 
 
 def _candidates(
-    trials: Trials, kernel: Kernel | None, *, one_length: bool, rng: np.random.Generator
+    trials: Trials, kernel: Kernel | None, groups: Groups | None, rng: np.random.Generator
 ) -> dict[str, tuple[Kernel, list[Kernel]]]:
     """Return kernels of all rows and of each split by what they are called; none to learn from."""
     looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
     if len(looked_at) > 1:  # the final lengths know all rows
-        every = np.unique(np.concatenate([part for split in trials.splits for part in split]))
-        looked_at.append(some_that_vary(trials.X, trials.Y, every, rng))
+        looked_at.append(some_that_vary(trials.X, trials.Y, trials.every(), rng))
     if not all(rows.size for rows in looked_at):
         return {}
-    fewer = [some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in looked_at]
-    kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
-
-    def learn(name: str, given: Kernel, seen: list[Integers], start: Any = None) -> LearnedKernel:
-        """Learn smoothness from all rows, lengths from those of each split, not far from there."""
-        found = _learned(trials, seen[-1], given, start)
-        kernel: Any = found.kernel
-        if isinstance(given, Matern):
-            given = Matern(kernel.nu, given.length_scale)
-        of_splits = [_learned(trials, rows, given, found, FORGOTTEN).kernel for rows in seen[:-1]]
-        kernels[f"{plain_name(kernel)}, {name}"] = kernel, of_splits or [kernel]
-        return found
-
-    dim = trials.X.shape[1]
     if kernel is not None and not asks_targets(kernel):
         kernel = kernel.resolve(trials.X)
         return {plain_name(kernel): (kernel, [kernel] * len(trials.splits))}
-    if kernel is not None:
-        lengths = [name for name in kernel.learnable if name != "nu"]
-        alike = clone(kernel).set_params(**dict.fromkeys(lengths, "learn-isotropic"))
-        if not (one_length or dim == 1):
-            learn("one lengthscale per column", kernel, looked_at)
-        learn("one lengthscale", alike, looked_at)
-        return kernels
-    if one_length or dim == 1:
-        learn("one lengthscale", Matern("learn", "learn-isotropic"), looked_at)
-        return kernels
-    found = learn("one lengthscale per column", Matern("learn", "learn"), looked_at)
-    matern: Any = found.kernel
-    learn("one lengthscale", Matern(matern.nu, "learn-isotropic"), fewer)
-    if dim <= LAPLACIAN_COLUMNS:
-        start = _learned(trials, fewer[-1], Laplacian("learn"), found)
-        learn("one lengthscale per column", Laplacian("learn"), looked_at, start)
-    return kernels
+    fewer = [some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in looked_at]
+    lessons = _Lessons(trials, looked_at, fewer)
+    if groups is None or trials.X.shape[1] == 1:
+        lessons.learn("one lengthscale", _alike(kernel or Matern("learn", "learn-isotropic")))
+    elif kernel is not None:
+        lessons.learn("one lengthscale per column", kernel, groups.of_columns)
+        lessons.learn("one lengthscale", _alike(kernel))
+    else:
+        lessons.learn_all(groups)
+    return lessons.kernels
+
+
+def _alike(kernel: Kernel) -> Kernel:
+    """Return a kernel with one length for all columns."""
+    lengths = [name for name in kernel.learnable if name != "nu"]
+    found: Kernel = clone(kernel).set_params(**dict.fromkeys(lengths, "learn-isotropic"))
+    return found
+
+
+class _Lessons:
+    """Kernels whose lengths are learned from some rows, of all and of those that splits fit to."""
+
+    def __init__(self, trials: Trials, rows: list[Integers], fewer: list[Integers]) -> None:
+        self.trials, self.rows, self.fewer = trials, rows, fewer  # the last ones are of all rows
+        self.kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
+
+    def learn(
+        self,
+        name: str,
+        given: Kernel,
+        groups: Integers | None = None,
+        start: LearnedKernel | None = None,
+        *,
+        of_few: bool = False,
+    ) -> LearnedKernel:
+        """Learn smoothness from all rows, lengths from those of each split, not far from there."""
+        *of_splits, every = self.fewer if of_few else self.rows
+        found = _learned(self.trials, every, given, start, groups=groups)
+        kernel: Any = found.kernel
+        if isinstance(given, Matern):
+            given = Matern(kernel.nu, given.length_scale)
+        kernels = [
+            _learned(self.trials, rows, given, found, FORGOTTEN, groups).kernel
+            for rows in of_splits
+        ]
+        self.kernels[f"{plain_name(kernel)}, {name}"] = kernel, kernels or [kernel]
+        return found
+
+    def learn_all(self, groups: Groups) -> None:
+        """Learn the kernels that are tried where none was asked for."""
+        per_column, shared = "one lengthscale per column", groups.of_columns
+        found = self.learn(per_column, Matern("learn", "learn"), shared)
+        matern: Any = found.kernel
+        start = found
+        if not np.array_equal(shared, groups.of_levels):
+            same = Matern(matern.nu, "learn")
+            few = _learned(self.trials, self.fewer[-1], same, found, groups=shared)
+            own = _learned(self.trials, self.fewer[-1], same, groups=groups.of_levels)
+            if own.value < few.value:
+                per_column, shared = "one lengthscale per level", groups.of_levels
+                start = self.learn(per_column, same, shared, own)
+        small = _small_periods(groups, matern.scale(), self.trials.X)
+        alike = Matern(matern.nu, "learn-isotropic")
+        self.learn("one lengthscale", alike, np.where(small, -1, shared), of_few=True)
+        for grouped in (shared, groups.of_columns, groups.of_levels):
+            if np.count_nonzero(grouped >= 0) <= LAPLACIAN_COLUMNS:
+                begun = start if grouped is shared else None
+                start = _learned(
+                    self.trials, self.fewer[-1], Laplacian("learn"), begun, groups=grouped
+                )
+                self.learn(per_column, Laplacian("learn"), grouped, start)
+                break
+
+
+def _small_periods(groups: Groups, scales: Any, X: Doubles) -> NDArray[np.bool_]:
+    """Return the columns of periods that hardly matter by their scales, which are 1 / length."""
+    shares = X.var(axis=0) * np.square(scales)
+    of_groups = np.bincount(groups.of_columns, shares) / shares.sum()
+    small = (np.array(groups.kinds) == "period") & (of_groups < LITTLE)
+    found: NDArray[np.bool_] = small[groups.of_columns]
+    return found
 
 
 def _nearly_linear(trials: Trials) -> tuple[Kernel, list[Kernel]]:
@@ -520,12 +614,20 @@ def _learned(
     kernel: Kernel,
     start: LearnedKernel | None = None,
     settled: float = SETTLED,
+    groups: Integers | None = None,
 ) -> LearnedKernel:
     weight = None if trials.weight is None else trials.weight[rows]
     return learned(
         kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight,
-        settled=settled,
+        settled=settled, groups=groups,
     )  # fmt: skip
+
+
+def some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:
+    """Return at most so many of the rows, at random, in their order."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 
 def some_that_vary(

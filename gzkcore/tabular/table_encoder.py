@@ -5,15 +5,18 @@
 - "number": standardised. If values are more than 10 standard deviations from the mean, the column
   is replaced by the normal scores of its ranks, since a few such rows would determine the scale of
   all. If most values are equal, only the others count for this rule.
-- "category": text, booleans of data frames and categorical types. Two levels become 0 and 1; with
-  more levels, each of the most frequent ones gets a column.
+- "category": text, booleans of data frames and categorical types. Two levels become 0 and 1; of
+  more levels each gets a column, of more than 256 each gets a code, see `categories`. Levels that
+  have an order, as pandas and Polars know it, also give their ranks as a number.
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
-A missing number becomes the median of its column, and a 1 in an extra column marks it.
+A missing number becomes the median of its column, and a 1 in an extra column marks it. Dates also
+give the time of the year, of the week and of the day, each as sine and cosine, where they span two
+such periods or more.
 """
 
 import datetime
@@ -21,7 +24,7 @@ import decimal
 import itertools
 import math
 import numbers
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +46,7 @@ from gzkcore._util.state import (
     text,
     whole,
 )
-from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import (
     NO_ROWS,
     SAME_COLUMNS,
@@ -54,25 +57,30 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import LatLonToSphere, off_globe
+from gzkcore.datasets.globe import LatLonToSphere, from_west, off_globe, widest_gap
 from gzkcore.features.base import plain_output
 from gzkcore.rows.categories import (
+    FREQUENT,
+    MOST_COLUMNS,
     category_of,
+    codes_of,
     encode_category,
     levels_of,
+    names_of,
     new_levels,
     spelt_as,
     texts_of,
 )
 from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
 from gzkcore.rows.frames import Frame
-from gzkcore.rows.values import Values, missing_of
+from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
 
 # A choice, all five:
 OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
 NEARLY = 0.99  # of as far as one of few values can lie out
+RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes go
 FEWEST_JUDGED = 5  # values below which one lies nearly so far out by chance
 QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
@@ -88,14 +96,35 @@ LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
 
+# Seconds of the periods that dates may have, and how many of them dates have to span.
+PERIODS = {"year": 365.2425 * 86400, "week": 7 * 86400.0, "day": 86400.0}
+FEWEST_PERIODS = 2
+ALIKE = 0.99  # a choice: the mean of the unit vectors of a phase that hardly varies
+
 # What columns hold: those of the first three become numbers, in seconds.
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
 LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
+NEW_LEVELS = (
+    "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
+)
 NO_PLACES = "Columns used as numbers, not as places on the globe"
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
+
+
+class Groups(NamedTuple):
+    """The encoded columns that belong together: a kernel may have one length for each group."""
+
+    of_columns: Integers  # (n_features_out,), the number of each column's group
+    # The same where frequent levels of categories have a length each, and others no influence, -1.
+    of_levels: Integers
+    kinds: list[str]  # of each of these groups: number, date, period, missing, levels, place
+
+    def columns_of(self, kind: str) -> Integers:
+        """Return the encoded columns of a kind."""
+        return np.flatnonzero(np.array(self.kinds)[self.of_columns] == kind)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -130,8 +159,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (day, month, year), or missing (empty, NA and the like), as for the command `gzkcore fit`;
     otherwise it is a category.
 
-    A level that is rare, or that `fit` did not see, has zeros in all columns of its category. If a
-    value is missing in a column that had no missing values in `fit`, it becomes the median. Columns
+    A level that `fit` did not see has zeros in all columns of its category. If a value is missing
+    in a column that had no missing values in `fit`, it becomes the median. Columns
     that were left out may be absent in `transform`. Time: a sort of each column.
 
     Examples
@@ -163,9 +192,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 mean=number().if_there(),
                 scale=number().if_there(),
                 quantiles=doubles(None).if_there(),
+                periods=sequence(text(*PERIODS)).if_there(),
                 levels=sequence(text()).if_there(),
+                order=sequence(text()).if_there(),
                 first=text().if_there(),
                 other=whole(0, below="n_features_in_").if_there(),
+                west=number().if_there(),
+                sentinel=number().if_there(),
             ),
             "n_features_in_",
         ),
@@ -200,8 +233,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_choice("missing", self.missing, ("impute", "raise"))
         with fitting(self):
             names, columns, named = columns_of(X)
+            orders = _orders_of(X) if named else {}
             found = [
-                self._described(name, values, holds)
+                self._described(name, values, holds, orders.get(name))
                 for name, (values, holds) in zip(names, columns, strict=True)
             ]
             _find_places(found, [values for values, _ in columns])
@@ -218,7 +252,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.columns_ = found
         return self
 
-    def _described(self, name: str, values: Values, holds: str) -> dict[str, Any]:
+    def _described(
+        self, name: str, values: Values, holds: str, order: list[str] | None
+    ) -> dict[str, Any]:
         """Return a column's name, kind and encoding."""
         if holds == TEXTS:
             seconds, zoned = seconds_of_texts(values, missing_of(values))
@@ -234,8 +270,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "missing='impute'"
             )
         if holds in (LEVELLED, TEXTS):
-            return category_of(name, values, missing)
-        return _number(name, values.astype(np.float64), missing) | {"holds": holds}
+            return category_of(name, values, missing, order)
+        values = values.astype(np.float64)
+        found = _number(name, values, missing) | {"holds": holds}
+        if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
+            found["sentinel"] = sentinel
+            warn(SENTINEL.format(f"column {name!r}", sentinel), UserWarning)
+        if holds == DATES and (periods := _periods_of(values[~missing])):
+            found["periods"] = periods
+        return found
 
     def transform(self, X: Data) -> Doubles:
         """Encode rows.
@@ -280,6 +323,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "category":
                     texts = spelt_as(description, texts_of(values, missing))
                     unknown[:, place] = new_levels(description, texts)
+                    new = unknown[:, place] & ~missing
+                    if new.any():
+                        rows = counted(int(new.sum()), "row")
+                        told = NEW_LEVELS.format(description["name"], rows, texts[new][0])
+                        warn(told, UserWarning)
                     parts.extend(encode_category(description, texts))
                 case "latitude":
                     other = description["other"]
@@ -290,12 +338,45 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     parts.append(np.zeros(len(values)))
         return np.column_stack(parts), unknown
 
+    def new_levels(self, X: Data) -> dict[str, int]:
+        """Return in how many rows each category has a level that no row of the fit had."""
+        _, columns, _ = columns_of(X, self, type(self).__name__)
+        found = {}
+        for description, (values, _) in zip(self.columns_, columns, strict=True):
+            if description["kind"] == "category":
+                missing = missing_of(values)
+                texts = spelt_as(description, texts_of(values, missing))
+                number = int((new_levels(description, texts) & ~missing).sum())
+                if number:
+                    found[str(description["name"])] = number
+        return found
+
+    def groups(self) -> Groups:
+        """Return which encoded columns belong together."""
+        of_columns: list[int] = []
+        of_levels: list[int] = []
+        kinds: list[str] = []
+        for column in self.columns_:
+            for kind, names in _parts_of(column):
+                own = np.arange(len(names)) + max([-1, *of_levels]) + 1
+                if kind == "levels" and len(names) == len(column["levels"]):
+                    own[FREQUENT:] = -1
+                else:
+                    own[:] = own[0]
+                of_levels.extend(own.tolist())
+                of_columns.extend([len(kinds)] * len(names))
+                kinds.append(kind)
+        return Groups(np.array(of_columns), np.array(of_levels), kinds)
+
     def variants(self, place: int) -> Doubles | None:
-        """Return encodings that a column may have: its levels, or numbers far apart; else None."""
+        """Return encodings that a column may have: frequent levels, or numbers far apart."""
         column, width = self.columns_[place], int(np.count_nonzero(self.sources_ == place))
         if column["kind"] == "category":
-            return np.vstack([np.eye(width), np.zeros((int("first" in column), width))])
-        return np.array([[-2.0], [2.0]]) if column["kind"] == "number" else None
+            codes = codes_of(column)[:FREQUENT]
+            found = np.zeros((len(codes) + ("first" in column), width))
+            found[: len(codes), width - codes.shape[1] :] = codes
+            return found
+        return np.array([[-2.0], [2.0]]) if column["kind"] == "number" and width == 1 else None
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
         """Return which encoded rows have a number that was filled in."""
@@ -318,11 +399,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
             ],
+            "with a number that stands far from all others and repeats": [
+                c for c in self.columns_ if "sentinel" in c
+            ],
             "read as dates": [
                 c for c in self.columns_ if c["kind"] == "number" and c.get("holds") == DATES
             ],
+            "that also give the time of the year, week or day": [
+                c for c in self.columns_ if "periods" in c
+            ],
             "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
             "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
+            f"with more than {MOST_COLUMNS} levels, which get codes": [
+                c for c in self.columns_ if len(c.get("levels", "")) > MOST_COLUMNS
+            ],
+            "whose levels have an order": [c for c in self.columns_ if "order" in c],
             "whose missing values are a separate category": [
                 c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
             ],
@@ -362,19 +453,45 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
     """
     places = _place_columns([str(column["name"]) for column in described])
     both = [described[i] for i in places]
-    plain = [each["kind"] == "number" and not each["indicator"] for each in both]
-    if not both or not all(plain) or any(each["holds"] != NUMBERS for each in both):
+    if not both or any(each["kind"] != "number" or each["holds"] != NUMBERS for each in both):
         return
     degrees = _from_west(np.column_stack([columns[i].astype(np.float64) for i in places]))
-    if off_globe(degrees) is not None:
+    known = degrees[~np.isnan(degrees).any(axis=1)]
+    if _no_degrees(known, [str(each["name"]) for each in both]):
         return
     others = [column for i, column in enumerate(described) if i not in places]
     alone = all(column["kind"] in LEFT_OUT for column in others)
-    if not alone and _on_sphere(degrees).var(axis=0).sum() < REGION:
+    region = not alone and _on_sphere(known).var(axis=0).sum() < REGION
+    if region or any(each["indicator"] for each in both):
+        _go_round(both[1], degrees[:, 1])
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
         column.pop("quantiles", None)
+
+
+def _no_degrees(places: Doubles, names: list[str]) -> bool:
+    """Say whether numbers are no latitudes and longitudes; warn if they seem to be, but wrong."""
+    if not len(places):
+        return True
+    farthest, told = np.abs(places).max(axis=0), ""
+    if off_globe(places) is not None:
+        if off_globe(places[:, ::-1]) is None:
+            told = "seem to be swapped: latitudes go from -90 to 90"
+    elif (farthest <= RADIANS).all() and (farthest > 0.5 * RADIANS).all():
+        told = "look like radians; pass degrees, numpy.degrees of them"
+    if told:
+        warn(f"columns {names[0]!r} and {names[1]!r} {told}", UserWarning)
+    return off_globe(places) is not None
+
+
+def _go_round(column: dict[str, Any], longitude: Doubles) -> None:
+    """Describe a column of longitudes anew, which are counted from where there are none."""
+    there = longitude[~np.isnan(longitude)]
+    west = float(from_west(sum(widest_gap(there)) / 2))
+    longitude = from_west(longitude, west)
+    found = _number(column["name"], longitude, np.isnan(longitude))
+    column.update(found, west=west)
 
 
 def _place_columns(names: list[str]) -> list[int]:
@@ -457,6 +574,17 @@ def columns_of(
         return names, [(seconds_of_array(column), holds) for column in array.T], False
     objects = array.T.astype(object)
     return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
+
+
+def _orders_of(X: Any) -> dict[str, list[str]]:
+    """Return the levels of a frame's columns whose order pandas or Polars knows, least first."""
+    found = {}
+    for name in X.columns:
+        kind = X[name].dtype
+        if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":
+            levels = np.array([*kind.categories], dtype=object)
+            found[str(name)] = texts_of(levels, missing_of(levels)).tolist()
+    return found
 
 
 def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
@@ -558,6 +686,17 @@ def _number(name: str, values: Doubles, missing: NDArray[np.bool_]) -> dict[str,
     return column
 
 
+def _periods_of(seconds: Doubles) -> list[str]:
+    """Return the periods that dates span twice or more, and whose phases vary."""
+    found = []
+    for name, period in PERIODS.items():
+        phases = np.exp(2j * np.pi * (seconds / period % 1.0))
+        enough = seconds.size and np.ptp(seconds) >= FEWEST_PERIODS * period
+        if enough and abs(phases.mean()) < ALIKE:
+            found.append(name)
+    return found
+
+
 def _some_far_out(values: Doubles) -> bool:
     """Return whether some values would set the scale of all others.
 
@@ -619,13 +758,18 @@ def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
 
 
 def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
+    if "west" in column:
+        values = from_west(values, column["west"])
     filled = _filled(column, values)
     if "quantiles" in column:
         filled = _scores(filled, column["quantiles"])
     with np.errstate(over="ignore"):
         encoded = (filled / 2 - column["mean"] / 2) / column["scale"] * 2  # 1e308 - -1e308 is inf
-    encoded = np.clip(encoded, -FARTHEST, FARTHEST)
-    return [encoded, np.isnan(values).astype(np.float64)] if column["indicator"] else [encoded]
+    found = [np.clip(encoded, -FARTHEST, FARTHEST)]
+    for period in column.get("periods", ()):
+        phase = 2 * np.pi * (_filled(column, values) / PERIODS[period] % 1.0)
+        found += [np.sin(phase), np.cos(phase)]
+    return [*found, np.isnan(values).astype(np.float64)] if column["indicator"] else found
 
 
 def _filled(column: dict[str, Any], values: Doubles) -> Doubles:
@@ -661,14 +805,26 @@ def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:
 
 def _names_out(column: dict[str, Any]) -> list[str]:
     """Return the names of the columns that encode a column."""
+    return [name for _, names in _parts_of(column) for name in names]
+
+
+def _parts_of(column: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return the groups of columns that encode a column, by their kinds and names."""
     name = str(column["name"])
     match column["kind"]:
         case "number":
-            return [name, f"{name} is missing"] if column["indicator"] else [name]
+            waves = [
+                ("period", [f"{name}, {wave} of the {period}" for wave in ("sine", "cosine")])
+                for period in column.get("periods", ())
+            ]
+            marked = [("missing", [f"{name} is missing"])] if column["indicator"] else []
+            kind = "date" if column.get("holds") == DATES else "number"
+            return [(kind, [name]), *waves, *marked]
         case "category":
-            return [f"{name}={level}" for level in column["levels"]]
+            ranks = [("number", [name])] if "order" in column else []
+            return [*ranks, ("levels", names_of(column))]
         case "latitude":
-            return ["place x", "place y", "place z"]
+            return [("place", [f"place {axis}"]) for axis in "xyz"]
         case "nothing":
-            return [name]
+            return [("number", [name])]
     return []

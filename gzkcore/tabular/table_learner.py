@@ -37,15 +37,17 @@ from gzkcore._util.warn import collected_warnings, warn
 from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
-from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_source
+from gzkcore.rows.values import SENTINEL, sentinel_of
 from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import Watch
 
+from .edge import Edge, settled
 from .kernel_search import (
     MOST_LENGTHS,
     TOL,
@@ -57,7 +59,7 @@ from .kernel_search import (
     searched,
     try_model,
 )
-from .table_encoder import TableEncoder
+from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, source_of
 from .table_rows import TableRows
 
@@ -82,6 +84,7 @@ class Form:
     seed: int
     features: int | None = None
     centers: int | None = None
+    slopes: Integers | None = None  # the columns of a linear trend beside the whole kernel
 
     def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
         """Return an unfitted model of so many rows."""
@@ -92,7 +95,10 @@ class Form:
         centers = None if self.centers is None or self.centers >= n_rows else self.centers
         # No more exactly than while alpha was chosen: on kin40k with a small alpha the error was
         # .0732 in a third of the time, and with tol=3e-3 .0726.
-        return KernelRidge(kernel, self.alpha, centers=centers, tol=TOL, random_state=self.seed)
+        return KernelRidge(
+            kernel, self.alpha, trend=self.slopes, centers=centers, tol=TOL,
+            random_state=self.seed,
+        )  # fmt: skip
 
     def trial(self, kernel: Kernel, n_rows: int) -> Any:
         """Return an unfitted model of some rows: of half the features."""
@@ -222,6 +228,11 @@ class TableLearner(BaseEstimator):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
         report = Report(sentences=encoder.remarks())
+        for column in Y.T:
+            if (sentinel := sentinel_of(column)) is not None:
+                told = SENTINEL.format("y", sentinel)
+                warn(told, UserWarning)
+                report.say(f"{told}.")
         if whole is not None:
             report.say(
                 f"Columns, kernel and alpha are learned from {counted(table.n_rows, 'row')} drawn "
@@ -280,32 +291,26 @@ class TableLearner(BaseEstimator):
         if reason := table.nothing_to_learn():
             report.say(f"The model predicts the mean: {reason}.")
             return
-        on_sphere = self.encoder_.on_sphere_
+        encoded, on_sphere = self.encoder_.groups(), self.encoder_.on_sphere_
+        one_length = on_sphere or len(encoded.kinds) > MOST_LENGTHS
+        groups = None if one_length else encoded
         most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
-        splits = table.splits(self.cv, most, rng)
-        seed = int(rng.integers(2**31))
-        one_length = on_sphere or table.X.shape[1] > MOST_LENGTHS
-        rows = coordinates(table.X) if one_length else table.X
+        splits, seed = table.splits(self.cv, most, rng), int(rng.integers(2**31))
+        rows = coordinates(table.X) if groups is None else table.X
         trials = Trials(rows, table.Y, table.weight, splits, report, seed)
-        chosen = choose_kernel(trials, kernel, one_length=one_length, rng=rng)
-        if chosen is None:
-            report.say("The model predicts the mean: X or y is constant on the training rows.")
+        best = _chosen(trials, kernel, groups, of, rng)
+        if best is None:
             return
-        best, of_half = chosen
-        of_mean = trials.error_of_mean()
-        if not best.error <= LEARNED_NOTHING * of_mean:
-            report.say(
-                f"The model predicts the mean: on held-out rows the best kernel has an error of "
-                f"{best.error:.4g}, the mean {of_mean:.4g}, so X seems to carry no information "
-                "about y."
-            )
-            return
-        _tell_rate(trials, of, best, of_half, of_mean)
-        form = self._form(table, trials, best, seconds)
+        form, edge = self._form(table, trials, best, seconds), None
+        if of == "y" and groups is not None and form.features is None and form.centers is None:
+            edge = Edge.of(trials, groups, best)
+            if edge is not None and (kernel is None or asks_targets(kernel)):
+                best = _settled(trials, best, groups, edge)
+                form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(each.chosen for each in report.candidates)
         if best.chosen and (form.features or form.centers):
             report.say("The errors are those of the whole kernel, which this model approximates.")
-        self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
+        self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.variances())
         final = form.model(best.kernel, table.n_all)
@@ -406,7 +411,12 @@ class TableLearner(BaseEstimator):
         """Set what depends on the shape of y alone."""
 
     def _calibrate(
-        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+        self,
+        trials: Trials,
+        best: Candidate,
+        form: Form,
+        edge: Edge | None,
+        incomplete: NDArray[np.bool_],
     ) -> None:
         """Learn from the rows held out how sure predictions are; some rows had missing numbers."""
         raise NotImplementedError
@@ -467,6 +477,37 @@ def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
 
 def _rounded(seconds: float) -> str:
     return f"{float(f'{seconds:.1g}'):,g}"
+
+
+def _chosen(
+    trials: Trials, kernel: Kernel | None, groups: Groups | None, of: str, rng: np.random.Generator
+) -> Candidate | None:
+    """Return the kernel that predicts rows held out best; None if the mean is as good."""
+    chosen = choose_kernel(trials, kernel, groups, rng)
+    if chosen is None:
+        trials.report.say("The model predicts the mean: X or y is constant on the training rows.")
+        return None
+    best, of_half = chosen
+    of_mean = trials.error_of_mean()
+    if not best.error <= LEARNED_NOTHING * of_mean:
+        trials.report.say(
+            f"The model predicts the mean: on held-out rows the best kernel has an error of "
+            f"{best.error:.4g}, the mean {of_mean:.4g}, so X seems to carry no information about y."
+        )
+        return None
+    _tell_rate(trials, of, best, of_half, of_mean)
+    return best
+
+
+def _settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> Candidate:
+    """Return the best kernel with the alpha and the trend that suit rows at the edge."""
+    found, error = settled(trials, best, groups, edge)
+    if found.alpha != best.alpha or found.slopes is not best.slopes:
+        trials.alphas = np.array([found.alpha])
+        run = trials.run(found.name, found.kernel, found.of_splits, found.longer, found.slopes)
+        best = run or best
+    trials.report.say(edge.told(error, best))
+    return best
 
 
 _MEANS = {  # what predicts the same for every row

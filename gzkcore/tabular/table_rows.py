@@ -20,6 +20,7 @@ from gzkcore.learn.held_out import (
 )
 from gzkcore.solve.training_rows import check_inverses
 
+from .kernel_search import some
 from .table_passes import EncodedTable
 
 FOLDS = 5  # a choice
@@ -142,7 +143,7 @@ class TableRows:
         """Return splits with at most so many rows each; raise where one has none on a side."""
         out = most // FOLDS
         return [
-            (_some(fitted, most - out, rng), _some(held_out, out, rng))
+            (some(fitted, most - out, rng), some(held_out, out, rng))
             for fitted, held_out in check_splits(cv, splits)
         ]
 
@@ -156,10 +157,3 @@ class TableRows:
         if not np.ptp(self.X, axis=0).any():
             return f"all columns are constant or left out{drawn}"
         return ""
-
-
-def _some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:
-    """Return at most so many of the rows, at random, in their order."""
-    if len(rows) <= most:
-        return rows
-    return rows[np.sort(rng.choice(len(rows), most, replace=False))]

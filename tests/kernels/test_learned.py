@@ -49,7 +49,7 @@ from gzkcore.kernels import (
     SphereMatern,
 )
 from gzkcore.kernels.learned import candidates, standard_targets
-from gzkcore.kernels.learned_parts import part_of
+from gzkcore.kernels.learned_parts import IGNORED, part_of
 from gzkcore.kernels.marginal_likelihood import Block, Criterion
 
 learned_criterion = reference.learned.learned_criterion
@@ -122,6 +122,19 @@ def test_gradient_by_differences(kernel):
     X = X * [1.0, 10.0, 0.1] + [0.0, 5.0, 100.0]
     criterion = criterion_of(kernel, X, gaussian(60, 2, seed=2))
     check_gradient(criterion, np.append(0.3 * np.cos(np.arange(criterion.part.low.size)), -2.0))
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.5, "learn"), Laplacian("learn")], ids=named)
+def test_columns_of_a_group_share_a_length(kernel):
+    X, Y = table(60)
+    X, every = np.hstack([X[:, :2], 2.0 * X[:, :2], np.zeros((60, 1))]), np.arange(60)
+    part = part_of(kernel, X, every, None, np.array([1, 1, 0, -1, 1]))
+    criterion = Criterion([Block(part, standard_targets(Y, every))])
+    check_gradient(criterion, np.array([0.2, -0.3, -2.0]))
+    first, second, third, *rest = part.kernel(np.zeros(2)).scale()
+    assert first == second
+    assert first != third
+    assert rest == [1 / IGNORED, first]  # a level that no row has is as far as others from these
 
 
 def check_gradient(criterion, theta):

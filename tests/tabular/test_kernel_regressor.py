@@ -19,6 +19,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -38,7 +39,14 @@ from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.tabular import kernel_search, table_learner
-from gzkcore.tabular.kernel_regressor import _about_widening, widening
+from gzkcore.tabular.kernel_regressor import (
+    MOST_WIDENING,
+    Spread,
+    _about_widening,
+    _widened,
+    outer_widening,
+    widening,
+)
 from gzkcore.tabular.kernel_search import (
     Report,
     Trials,
@@ -186,20 +194,159 @@ def test_95_percent_are_within_196_standard_deviations():
     assert 0.92 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.98
 
 
-def test_widening_is_that_of_the_reference():
+def spreads():
+    """Return errors of rows and what a model says of them, two columns."""
     rng = np.random.default_rng(0)
     errors, unknown = rng.standard_normal((101, 2)), rng.uniform(0, 1, (101, 2))
     farthest = np.tile([0.4, 1.5], (101, 1))
     variances = farthest * (unknown + rng.uniform(0, 1, (101, 2)) * (1 - unknown))
     unknown[0], variances[0] = 1.0, farthest[0]
-    for weights in (np.ones(101), rng.uniform(0, 3, 101)):
+    return errors, Spread(variances, unknown, farthest), rng.uniform(0, 3, 101)
+
+
+@pytest.mark.parametrize("usual", [np.array([0.3, 0.2]), np.full(2, 9.0)])
+def test_widening_is_that_of_the_reference(usual):
+    errors, spread, drawn = spreads()
+    parts = errors, *spread
+    for weights in (np.ones(101), drawn):
         wanted = [
-            reference.table.widening(*(part[:, j].tolist() for part in parts), weights.tolist())
-            for parts in [(errors, variances, unknown, farthest)]
+            reference.table.widening(
+                *(part[:, j].tolist() for part in parts), weights.tolist(), float(usual[j])
+            )
             for j in range(2)
         ]
-        found = widening(errors, variances, unknown, farthest, weights)
+        found = widening(errors, spread, usual, weights)
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.2, 2.0, 100.0])
+def test_outer_widening_is_that_of_the_reference(size):
+    errors, spread, weights = spreads()
+    errors, usual, factors = size * errors, np.array([0.3, 0.2]), np.array([0.5, 1.1])
+    parts = errors, *spread
+    found = outer_widening(errors, spread, usual, factors, weights)
+    for j in range(2):
+        own = [part[:, j].tolist() for part in parts]
+        wanted = reference.table.outer_widening(
+            *own, weights.tolist(), float(usual[j]), float(factors[j]), MOST_WIDENING
+        )
+        assert found[j] == pytest.approx(wanted, rel=1e-9)
+    assert (found == {0.1: 1.0, 100.0: MOST_WIDENING}.get(size, found)).all()
+
+
+def test_widened_is_that_of_the_reference():
+    errors, spread, _ = spreads()
+    found = _widened(spread.variances, np.array([0.5, 1.5]), np.array([0.3, 0.2]), np.full(2, 1.2))
+    for j, factor, usual in ((0, 0.5, 0.3), (1, 1.5, 0.2)):
+        wanted = [reference.table.widened(v, factor, usual, 1.2) for v in spread.variances[:, j]]
+        np.testing.assert_allclose(found[:, j], wanted, rtol=1e-12)
+    assert len(errors) == len(found)
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_powers_are_those_of_the_reference(n_classes):
+    """Overlapping classes, of which least squares tell the shares; not far from the best there is."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 2.5, (n_classes, 2))
+    y = rng.integers(0, n_classes, 1700)
+    X = centres[y] + rng.standard_normal((1700, 2))
+    model = KernelClassifier(random_state=0).fit(X[:1000], y[:1000])
+    assert any("powers" in sentence for sentence in model.report_.sentences)
+    found = model.predict_proba(X[1000:])
+    predicted = model._mean(model._encoded(X[1000:]))
+    for row in range(0, 700, 50):
+        wanted = reference.table.class_probabilities(
+            predicted[row].tolist(), float(model._slopes[0, 0]), model._floor
+        )
+        np.testing.assert_allclose(found[row], wanted, rtol=1e-12)
+    best = np.exp(-((X[1000:, None] - centres) ** 2).sum(axis=2) / 2)
+    best /= best.sum(axis=1, keepdims=True)
+    assert log_loss(y[1000:], found) < 1.1 * log_loss(y[1000:], best)
+    assert abs(found.max(axis=1).mean() - (found.argmax(axis=1) == y[1000:]).mean()) < 0.05
+
+
+def test_deviations_beyond_the_rows_are_not_those_between():
+    """Noise-free: a factor learned between the rows must not shrink what they do not tell."""
+    for seed in range(3):
+        x = np.random.default_rng(seed).uniform(0, 1, (30, 1))
+        model = KernelRegressor(random_state=0).fit(x, np.exp(2 * x[:, 0]))
+        beyond = np.concatenate([np.linspace(-0.5, -0.1, 20), np.linspace(1.1, 1.5, 20)])
+        mean, std = model.predict(beyond[:, None], return_std=True)
+        ratios = (mean - np.exp(2 * beyond)) / std
+        assert 0.2 < np.sqrt(np.mean(ratios**2)) < 2.5
+        assert any("beyond the rows" in sentence for sentence in model.report_.sentences)
+
+
+@pytest.mark.parametrize("n", [10, 100, 400])
+def test_a_straight_line_goes_on(n):
+    x = np.random.default_rng(0).uniform(0, 1, (n, 1))
+    model = KernelRegressor(random_state=0).fit(x, -50000 * x[:, 0])
+    mean, std = model.predict([[1.1], [1.2], [3.0]], return_std=True)
+    np.testing.assert_allclose(mean, [-55000, -60000, -150000], rtol=1e-6)
+    assert (std < 1).all()
+    assert "beside a linear trend" in str(model.report_)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_season_goes_on(seed):
+    t = np.arange(4 * 365)
+    days, past = pd.date_range("2020-01-01", periods=len(t)), t < 3 * 365
+    truth = 10 * np.sin(2 * np.pi * t / 365.25) + 0.005 * t + 20
+    y = truth + np.random.default_rng(seed).standard_normal(len(t))
+    model = KernelRegressor(random_state=seed).fit(pd.DataFrame({"day": days[past]}), y[past])
+    mean, std = model.predict(pd.DataFrame({"day": days[~past]}), return_std=True)
+    assert np.sqrt(np.mean((mean - truth[~past]) ** 2)) < 1
+    assert 0.5 < std.min() <= std.max() < 5
+    assert any("that are the latest" in sentence for sentence in model.report_.sentences)
+
+
+def test_a_drift_is_a_trend():
+    """Temperatures fall with height; stations are low, and places to predict for are high."""
+    rng = np.random.default_rng(2)
+    lon, lat = rng.uniform(-61.3, -60.8, 750), rng.uniform(14.4, 14.9, 750)
+    height = 1500 * np.exp(-((lon + 61.05) ** 2 + (lat - 14.7) ** 2) / 0.02)
+    truth = 27 - 0.0065 * height + 0.5 * np.sin(10 * lon) + 0.3 * np.cos(8 * lat)
+    X = pd.DataFrame({"lat": lat, "lon": lon, "height": height})
+    low = np.flatnonzero(height < 800)[:150]
+    y = truth[low] + 0.2 * rng.standard_normal(150)
+    model = KernelRegressor(random_state=0).fit(X.iloc[low], y)
+    high = height > 800
+    mean, std = model.predict(X[high], return_std=True)
+    errors = mean - truth[high]
+    assert np.sqrt(np.mean(errors**2)) < 0.3
+    assert np.mean(np.abs(errors) < 1.96 * std) > 0.85
+    assert model.model_.trend is not None
+
+
+def test_a_code_among_targets_is_told():
+    (X, y), rows = waves(100), [3, 50, 70]
+    y = y.copy()
+    y[rows] = -9999.0
+    with pytest.warns(UserWarning, match="y has the number -9999 more than once, far from all"):
+        model = KernelRegressor(cv=2, random_state=0).fit(X, y)
+    assert any(
+        sentence.startswith("y has the number -9999") for sentence in model.report_.sentences
+    )
+
+
+def test_too_many_columns_for_a_trend_are_told():
+    X = np.random.default_rng(0).standard_normal((60, 20))
+    model = KernelRegressor(random_state=0).fit(X, np.sin(X[:, 0]) + X[:, 1])
+    assert any("20 slopes are too many" in sentence for sentence in model.report_.sentences)
+
+
+def test_hundreds_of_levels_tell_what_they_do():
+    rng = np.random.default_rng(0)
+    effect, store, a = rng.normal(0, 2, 400), rng.integers(0, 400, 2500), rng.uniform(0, 1, 2500)
+    X = pd.DataFrame({"store": [f"S{s:04d}" for s in store], "a": a})
+    y = effect[store] + np.sin(5 * a) + 0.3 * rng.standard_normal(2500)
+    model = KernelRegressor(random_state=0).fit(X[:2000], y[:2000])
+    known = X["store"].isin(X["store"][:2000])[2000:]
+    assert model.score(X[2000:][known], y[2000:][known]) > 0.9
+    two = pd.DataFrame({"store": ["S0000", "new"], "a": [0.5, 0.5]})
+    with pytest.warns(UserWarning, match="such as 'new': they are unknown"):
+        _, std = model.predict(two, return_std=True)
+    assert std[1] > 2 * std[0]
 
 
 def stations(seed=0):
@@ -240,7 +387,7 @@ def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatc
     monkeypatch.setattr(table_learner.Form, "trial", noted)
     X = gaussian(60, 1)
     KernelRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]))
-    assert len(made) == 5
+    assert len(made) == 5 + 1  # the folds, and the rows at the edge
 
 
 @pytest.mark.slow
@@ -391,7 +538,8 @@ def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
         (marked,) = [line for line in others if line.startswith(">")]
         assert first.startswith("Chosen: ")
         error, alpha = marked[1:].split()[:2]
-        assert f"alpha={alpha}, with an error of {error} " in first
+        trend = ", beside a linear trend" * marked.endswith(", linear trend")
+        assert f"alpha={alpha}{trend}, with an error of {error} " in first
         assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
 
 
@@ -700,7 +848,8 @@ def test_a_category_that_is_new_is_not_sure(levels):
     y = y + 100.0 * (len(levels) - 1) * in_ulm  # where towns don't matter a new one is as sure
     model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
     new = frame[:4].assign(town=[levels[0], levels[1], "Genf", None])
-    std = model.predict(new, return_std=True)[1]
+    with pytest.warns(UserWarning, match="column 'town' has levels .* in 1 row, such as 'Genf'"):
+        std = model.predict(new, return_std=True)[1]
     assert (std[:2] < 0.9 * y.std()).all()
     assert (std[2:] >= (1 - 1e-12) * y.std()).all()
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import KernelRegressor, TableEncoder, load, reference, save
+from gzkcore.rows.categories import CODE, FREQUENT, MOST_COLUMNS
 
 
 @parametrize_with_checks([TableEncoder()])
@@ -41,9 +42,13 @@ def test_every_kind_of_column_is_told():
         "size": "number", "income": "number", "kind": "category", "new": "category",
         "built": "number", "always": "constant",
     }  # fmt: skip
-    names = ["size", "income", "kind=boat", "kind=flat", "kind=house", "new=1", "built"]
+    waves = [f"built, {w} of the {p}" for p in ("year", "week") for w in ("sine", "cosine")]
+    names = ["size", "income", "kind=boat", "kind=flat", "kind=house", "new=1", "built", *waves]
     assert encoder.get_feature_names_out().tolist() == names
-    assert encoder.sources_.tolist() == [0, 1, 2, 2, 2, 3, 4]
+    assert encoder.sources_.tolist() == [0, 1, 2, 2, 2, 3, 4, 4, 4, 4, 4]
+    groups = encoder.groups()
+    assert groups.of_columns.tolist() == [0, 1, 2, 2, 2, 3, 4, 5, 5, 6, 6]
+    assert groups.kinds == ["number", "number", "levels", "levels", "date", "period", "period"]
 
 
 def test_numbers_have_mean_0_and_variance_1():
@@ -112,12 +117,48 @@ def test_a_missing_category_is_a_level(gone):
     assert encoder.transform(table)[3, :4].sum() == 1
 
 
-def test_levels_never_seen_and_rare_ones_are_zeros():
-    values = [f"level {i:03d}" for i in range(100)] + ["common"] * 150
-    encoder = TableEncoder().fit(pd.DataFrame({"kind": values, "x": np.arange(250.0)}))
-    assert encoder.transform(pd.DataFrame({"kind": ["new"], "x": [1.0]}))[0, :-1].sum() == 0
-    assert encoder.n_features_in_ == 2
-    assert len(encoder.get_feature_names_out()) == 33
+@pytest.mark.parametrize("n_levels", [100, 400])
+def test_levels_never_seen_are_zeros_and_others_equally_far_apart(n_levels):
+    values = [f"level {i:03d}" for i in range(n_levels)] + ["common"] * 2 * n_levels
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": values}))
+    width = min(n_levels + 1, MOST_COLUMNS) if n_levels < MOST_COLUMNS else CODE
+    assert len(encoder.get_feature_names_out()) == width
+    some = pd.DataFrame({"kind": ["new", "level 003", "level 009", "common"]})
+    with pytest.warns(UserWarning, match="in 1 row, such as 'new': they are unknown"):
+        Z = encoder.transform(some)
+    squares = ((Z[:, None] - Z) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squares[0, 1:], 1)
+    apart = squares[1:, 1:][~np.eye(3, dtype=bool)]
+    np.testing.assert_allclose(apart, 2, atol=1e-12 if n_levels < MOST_COLUMNS else 0.8)
+    groups = encoder.groups()
+    assert groups.kinds == ["levels"]
+    alone = groups.of_levels >= 0
+    assert alone.sum() == (FREQUENT if n_levels < MOST_COLUMNS else CODE)
+
+
+def test_levels_with_an_order_are_numbers_too():
+    sizes = ["S", "M", "L", "XL"]
+    given = pd.Categorical(["M", "L", "S", None, "L", "XL"], categories=sizes, ordered=True)
+    encoder = TableEncoder().fit(pd.DataFrame({"size": given}))
+    assert encoder.get_feature_names_out()[0] == "size"
+    assert encoder.groups().kinds == ["number", "levels"]
+    with pytest.warns(UserWarning, match="did not see, in 1 row, such as 'new'"):
+        Z = encoder.transform(pd.DataFrame({"size": [*sizes, "new"]}))[:, 0]
+    np.testing.assert_allclose(Z[:4], (np.arange(4) - 1.6) / np.std([1, 2, 0, 2, 3]))
+    assert Z[4] == 0
+    assert any("have an order: size" in remark for remark in encoder.remarks())
+
+
+def test_dates_give_periods_that_they_span_twice():
+    days = pd.date_range("2020-01-01", periods=800, freq="D")
+    encoder = TableEncoder().fit(pd.DataFrame({"day": days}))
+    names = [f"day, {w} of the {p}" for p in ("year", "week") for w in ("sine", "cosine")]
+    assert encoder.get_feature_names_out().tolist() == ["day", *names]
+    Z = encoder.transform(pd.DataFrame({"day": days}))
+    np.testing.assert_allclose(Z[7:, 3:], Z[:-7, 3:], atol=1e-8)
+    np.testing.assert_allclose(Z[:, 1] ** 2 + Z[:, 2] ** 2, 1)
+    weekly = TableEncoder().fit(pd.DataFrame({"day": days[::7]}))  # always the same day of a week
+    assert weekly.get_feature_names_out().tolist() == ["day", *names[:2]]
 
 
 def test_columns_are_found_by_name_in_any_order():
@@ -226,6 +267,7 @@ def test_it_is_the_same_from_a_file(tmp_path):
     ("object", ["False", "True", "True"], [True, False, None], [[1], [0], [0]]),
     ("object", ["True", "", "False"], [1.0, 0, None], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
     ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
+    ("object", ["1.0", "2.0", "b"], ["1", " 2", "b "], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
 ])  # fmt: skip
 def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new, wanted):
     encoder = TableEncoder().fit(pd.DataFrame({"x": pd.Series(fitted, dtype=dtype)}))
@@ -233,6 +275,51 @@ def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new,
     for other in (object, "category"):
         table = pd.DataFrame({"x": pd.Series(new, dtype=other)})
         np.testing.assert_array_equal(encoder.transform(table), wanted)
+
+
+def region(lon, seed=0):
+    """Return places of a region beside another column."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({
+        "lat": rng.uniform(30, 48, 200), "lon": lon, "height": rng.uniform(0, 2500, 200),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("west", [-120, 160])
+def test_longitudes_of_a_region_go_round(west):
+    lon = west + np.random.default_rng(1).uniform(0, 45, 200)
+    ways = [(lon + 180) % 360 - 180, lon % 360]
+    encoder = TableEncoder().fit(region(ways[0]))
+    assert [column["kind"] for column in encoder.columns_] == ["number"] * 3
+    for fitted in ways:
+        encoder = TableEncoder().fit(region(fitted))
+        found = [encoder.transform(region(way)) for way in ways]
+        np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+        assert np.ptp(found[0][:, 1]) < 4
+
+
+def test_degrees_that_are_none_are_told():
+    table = region(np.random.default_rng(1).uniform(-120, -75, 200))
+    swapped = table.rename(columns={"lat": "lon", "lon": "lat"})
+    with pytest.warns(UserWarning, match="'lat' and 'lon' seem to be swapped"):
+        TableEncoder().fit(swapped)
+    globe = np.random.default_rng(2).uniform(-1, 1, (200, 2)) * [np.pi / 2, np.pi]
+    radians = table.assign(lat=globe[:, 0], lon=globe[:, 1])
+    with pytest.warns(UserWarning, match="'lat' and 'lon' look like radians"):
+        TableEncoder().fit(radians)
+
+
+@pytest.mark.parametrize("code", [-9999.0, 999.0])
+def test_codes_for_missing_numbers_are_told(code):
+    x = np.random.default_rng(0).uniform(0, 100, 100)
+    assert "far from all others" not in str(TableEncoder().fit(x[:, None]).remarks())
+    x[[3, 50, 70]] = code
+    with pytest.warns(UserWarning, match=f"'x0' has the number {code:g} more than once, far"):
+        encoder = TableEncoder().fit(x[:, None])
+    assert (
+        "Columns with a number that stands far from all others and repeats: x0."
+        in encoder.remarks()
+    )
 
 
 def test_names_of_encoded_columns_differ():
@@ -278,7 +365,7 @@ def test_a_missing_place_is_in_the_middle():
 
 
 def test_dates_and_durations_are_seconds_in_whatever_form():
-    days = pd.date_range("2020-01-01 12:00", periods=20, freq="D")
+    days = pd.date_range("2020-01-01 12:00", periods=12, freq="D")
     frames = [
         pd.DataFrame({"t": days}),
         pd.DataFrame({"t": days.astype("datetime64[ns]")}),
@@ -287,11 +374,11 @@ def test_dates_and_durations_are_seconds_in_whatever_form():
         pd.DataFrame({"t": pd.Series([*days[:-1], days[-1]], dtype=object)}),
         days.to_numpy()[:, None],
         pd.DataFrame({"t": days - days[0]}),
-        pd.DataFrame({"t": np.arange(20).astype("m8[ms]")}),
-        pd.DataFrame({"t": [datetime.date(2020, 1, 1 + i) for i in range(20)]}),
-        pd.DataFrame({"t": [datetime.timedelta(milliseconds=i) for i in range(20)]}),
+        pd.DataFrame({"t": np.arange(12).astype("m8[ms]")}),
+        pd.DataFrame({"t": [datetime.date(2020, 1, 1 + i) for i in range(12)]}),
+        pd.DataFrame({"t": [datetime.timedelta(milliseconds=i) for i in range(12)]}),
     ]
-    wanted = TableEncoder().fit_transform(np.arange(20.0)[:, None])
+    wanted = TableEncoder().fit_transform(np.arange(12.0)[:, None])
     for table in frames:
         np.testing.assert_allclose(TableEncoder().fit_transform(table), wanted, atol=1e-7)
     gone = pd.DataFrame({"t": [*days[:5], pd.NaT]})

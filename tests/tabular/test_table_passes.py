@@ -108,7 +108,7 @@ def test_all_rows_of_a_source_are_fitted_to(budget, tmp_path):
     new, truth = wave(seed=1)
     mean, std = model.predict(new, return_std=True)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.12
-    assert 0.85 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99  # 200 rows say it
+    assert 0.8 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99  # 200 rows say it
     parts = list(model.predict([new[:100], new[100:]], return_std=True))
     np.testing.assert_allclose(np.concatenate([part[0] for part in parts]), mean)
     np.testing.assert_allclose(model.score(cut(new, truth)), model.score(new, truth))

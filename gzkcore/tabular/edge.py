@@ -1,0 +1,189 @@
+"""The choice among models that rows held out at random hardly tell apart.
+
+These rows lie between the rows fitted to. Among alphas that are equally good there, and with or
+without a linear trend, some models are absurd elsewhere: the shape of a kernel takes over. So those
+that are hardly worse than the best are judged by rows at the edge, held out together: the latest
+tenth by a date, else the tenth that lies farthest from the middle of the columns that matter. Some
+hundred rows suffice, since models differ much there.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+from sklearn.base import clone
+
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.wording import counted
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.learned import ConstantTargetsError, learned
+from gzkcore.kernels.shift_invariant import Laplacian, Matern
+from gzkcore.learn.held_out import Split
+from gzkcore.solve.trend import Trend
+
+from .kernel_search import ALPHAS, GUARD_ROWS, LITTLE, Candidate, Trials, some
+from .table_encoder import Groups
+
+# A choice, all of them:
+EDGE = 10  # one row in so many is at the edge
+FEWEST_ROWS = 10  # rows below which none are
+MOST_ROWS = 800  # rows that models are compared on
+TIE = 1.1  # times the error of the best: what is worse is no tie, however few rows there are
+FEW, DOUBT_OF_FEW = 200, 2.0  # rows to fit to below which a tie is within so many standard errors
+ROWS_PER_SLOPE = 4  # at least, to fit to
+NOTHING = 1e-12  # of the variance of targets: what a trend leaves beside a straight line
+
+
+@dataclass
+class Edge:
+    """Rows at the edge, the rows that they are predicted from, and why they are at the edge."""
+
+    rows: Integers
+    held_out: Integers
+    latest: bool  # by a date
+
+    @classmethod
+    def of(cls, trials: Trials, groups: Groups, best: Candidate) -> "Edge | None":
+        """Return some rows as they are split at the edge; None without numbers that matter."""
+        shares = trials.X.var(axis=0) * np.square(best.kernel.scale())
+        matter = shares >= LITTLE * shares.sum()
+        dates, numbers = (groups.columns_of(kind) for kind in ("date", "number"))
+        chosen = some(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
+        n_edge = len(chosen) // EDGE
+        if len(chosen) < FEWEST_ROWS:
+            return None
+        if dates.size:
+            far = trials.X[chosen, dates[0]]
+        else:
+            columns = trials.X[chosen][:, numbers[matter[numbers]]]
+            axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
+            far = np.square(axes[:, sizes > 0]).sum(axis=1)
+        if not np.ptp(far, axis=0) > 0:
+            return None
+        order = np.argsort(far, kind="stable")
+        return cls(
+            np.sort(chosen[order[:-n_edge]]), np.sort(chosen[order[-n_edge:]]), dates.size > 0
+        )
+
+    @property
+    def split(self) -> Split:
+        """The rows to fit to, and those at the edge."""
+        return self.rows, self.held_out
+
+    def told(self, error: float, best: Candidate) -> str:
+        """Return a sentence about the error at the edge."""
+        where = (
+            "that are the latest, predicted from those before"
+            if self.latest
+            else "farthest from the middle of the columns, predicted from the others"
+        )
+        return (
+            f"Beyond the rows: of {counted(len(self.held_out), 'row')} {where}, the error is "
+            f"{error:#.3g} standard deviations of y, and {best.error:#.3g} of rows held out at "
+            "random."
+        )
+
+
+def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tuple[Candidate, float]:
+    """Return the best of models that are hardly worse than the best, and its error at the edge.
+
+    Parameters
+    ----------
+    trials : Trials
+    best : Candidate
+        The best on rows held out at random.
+    groups : Groups
+        Of the encoded columns.
+    edge : Edge
+
+    Returns
+    -------
+    (Candidate, float)
+        The error is the root mean square, in standard deviations of y.
+    """
+    among, beyond = trials.on(trials.thinned(MOST_ROWS)), trials.on([edge.split])
+    among.alphas = beyond.alphas = ALPHAS[0.99 * best.alpha <= ALPHAS]
+    first = among.squares_of(best.of_splits)[:, :1]
+    few, judged = trials.n_fitted < FEW, []
+    for each in (best, *_with_slopes(trials, best, groups)):
+        squares = among.squares_of(each.of_splits, each.slopes)
+        at_edge = beyond.squares_of([each.kernel], each.slopes)
+        errors = squares.mean(axis=0) + at_edge.mean(axis=0)
+        errors[~_about_as_good(squares, first, few=few)] = math.inf
+        place = int(np.argmin(errors))
+        if math.isfinite(errors[place]):
+            alpha = float(among.alphas[place])
+            judged.append((replace(each, alpha=alpha), at_edge[:, [place]]))
+    if not judged:
+        return best, math.nan
+    found = least = min(judged, key=lambda model: float(model[1].sum()))
+    for model in judged:  # a tie goes to the last: a trend, with lengths of what it leaves
+        if _about_as_good(model[1], least[1], few=few)[0]:
+            found = model
+    return found[0], math.sqrt(found[1].sum() / beyond.held_out_weight())
+
+
+def _about_as_good(squares: Doubles, others: Doubles, *, few: bool) -> NDArray[np.bool_]:
+    """Return which columns of squared errors are no more than by chance larger than another."""
+    with np.errstate(invalid="ignore"):
+        more = squares - others
+        doubt = math.sqrt(len(more)) * more.std(axis=0)
+        doubt *= DOUBT_OF_FEW if few else 1.0
+        most = np.minimum(doubt, (TIE**2 - 1) * others.sum())
+        found: NDArray[np.bool_] = more.sum(axis=0) <= most
+    return found
+
+
+def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candidate]:
+    """Return the best kernel beside a linear trend, and the same with lengths for what is left."""
+    slopes = np.sort(np.append(groups.columns_of("number"), groups.columns_of("date")))
+    slopes = slopes[np.ptp(trials.X[:, slopes], axis=0) > 0]
+    if not slopes.size:
+        return []
+    if trials.n_fitted < ROWS_PER_SLOPE * (1 + slopes.size):
+        trials.report.say(
+            f"A linear trend was not tried: {slopes.size} slopes are too many for "
+            f"{trials.n_fitted:,} rows."
+        )
+        return []
+    beside = replace(best, slopes=slopes)
+    given = _to_learn(best.kernel)
+    if given is None:
+        return [beside]
+    shared = groups.of_columns if np.ndim(best.kernel.scale()) else None
+    seen = (trials.every(), *(rows for rows, _ in trials.splits))
+    kernels = [
+        kernel
+        for rows in seen
+        if (kernel := _of_rest(trials, given, slopes, shared, rows)) is not None
+    ]
+    if len(kernels) < len(seen):
+        return [beside]
+    return [beside, replace(beside, kernel=kernels[0], of_splits=kernels[1:], longer=1.0)]
+
+
+def _to_learn(kernel: Kernel) -> Kernel | None:
+    """Return a kernel of the search with its lengths to be learned; None of other kernels."""
+    if not isinstance(kernel, Matern | Laplacian):
+        return None
+    name = kernel.learnable[-1]
+    rule = "learn" if np.ndim(kernel.scale()) else "learn-isotropic"
+    found: Kernel = clone(kernel).set_params(**{name: rule})
+    return found
+
+
+def _of_rest(
+    trials: Trials, given: Kernel, slopes: Integers, groups: Integers | None, rows: Integers
+) -> Kernel | None:
+    """Return a kernel learned from what a linear regression leaves of targets; None if nothing."""
+    rows = np.random.default_rng(trials.seed).permutation(rows)[:GUARD_ROWS]
+    H = Trend.along(slopes, trials.X[rows]).columns(trials.X[rows])
+    rest = trials.Y[rows] - H @ lstsq(H, trials.Y[rows])[0]
+    if not np.square(rest).mean() > NOTHING * np.square(trials.Y[rows]).mean():
+        return None
+    try:
+        return learned(given, trials.X[rows], rest, len(rows), groups=groups).kernel
+    except ConstantTargetsError:
+        return None
