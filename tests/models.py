@@ -56,6 +56,14 @@ def whole_kernel(model, X):
     return {"predict": mean, "std": std, "intercept": np.asarray(model.intercept_)}
 
 
+def varying_noise(_):
+    """Fit to rows enough to tell that their noise grows with a column."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 3, (240, DIM))
+    y = np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 3 * rng.standard_normal(240)
+    return gzk.KernelRegressor(cv=2, random_state=0).fit(X, y)
+
+
 def everything_chosen(model, X):
     mean, std = model.predict(X, return_std=True)
     return {"predict": mean, "std": std, "importances": model.feature_importances_}
@@ -195,6 +203,7 @@ LEARNERS = {
     "kernel-quantiles": (fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets), prediction),
     "kernel-logistic": (fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
     "kernel-regressor": (fitted(gzk.KernelRegressor(cv=2, random_state=0), targets), everything_chosen),
+    "kernel-regressor-noise": (varying_noise, everything_chosen),
     "kernel-classifier": (fitted(gzk.KernelClassifier(cv=2, random_state=0), labels), classification),
     "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
     "cca": (fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3), correlations),

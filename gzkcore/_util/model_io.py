@@ -65,6 +65,7 @@ CLASSES = {
     "TableEncoder": "gzkcore.tabular.table_encoder:TableEncoder",
     "Report": "gzkcore.tabular.kernel_search:Report",
     "Candidate": "gzkcore.tabular.kernel_search:Candidate",
+    "VaryingNoise": "gzkcore.tabular.varying_noise:VaryingNoise",
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",

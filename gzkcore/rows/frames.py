@@ -76,6 +76,15 @@ class Frame:
         return Frame({name: column[rows] for name, column in self.values.items()})
 
 
+def as_frame(X: Any) -> Any:
+    """Return a lazy frame of Polars collected, a table of Arrow as pandas has it, others as is."""
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+        return X.collect()
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
+        return X.to_pandas()
+    return X
+
+
 def kind_of(column: Values) -> str:
     """Return the kind of a frame's column."""
     return {"f": NUMBER, "M": DATE}.get(column.dtype.kind, TEXT)

@@ -27,11 +27,12 @@ from .kernel_search import ALPHAS, GUARD_ROWS, LITTLE, Candidate, Trials, some
 from .table_encoder import Groups
 
 # A choice, all of them:
-EDGE = 10  # one row in so many is at the edge
+EDGE = 10  # one row in so many is at the edge; of fewer than 50 five, but no more than a fifth
 FEWEST_ROWS = 10  # rows below which none are
 MOST_ROWS = 800  # rows that models are compared on
-TIE = 1.1  # times the error of the best: what is worse is no tie, however few rows there are
-FEW, DOUBT_OF_FEW = 200, 2.0  # rows to fit to below which a tie is within so many standard errors
+# A tie is within a standard error of the best, and within so many times its error. Of few rows, to
+# fit to, within two of them, and lengths beside a trend are learned anew.
+TIE, TIE_OF_FEW, FEW = 1.005, 1.1, 200
 ROWS_PER_SLOPE = 4  # at least, to fit to
 NOTHING = 1e-12  # of the variance of targets: what a trend leaves beside a straight line
 
@@ -51,7 +52,7 @@ class Edge:
         matter = shares >= LITTLE * shares.sum()
         dates, numbers = (groups.columns_of(kind) for kind in ("date", "number"))
         chosen = some(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
-        n_edge = len(chosen) // EDGE
+        n_edge = max(len(chosen) // EDGE, min(len(chosen) // 5, 5))
         if len(chosen) < FEWEST_ROWS:
             return None
         if dates.size:
@@ -104,8 +105,9 @@ def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tupl
         The error is the root mean square, in standard deviations of y.
     """
     among, beyond = trials.on(trials.thinned(MOST_ROWS)), trials.on([edge.split])
-    among.alphas = beyond.alphas = ALPHAS[0.99 * best.alpha <= ALPHAS]
+    among.alphas = beyond.alphas = ALPHAS[0.99 * best.alpha <= ALPHAS][::2]
     first = among.squares_of(best.of_splits)[:, :1]
+    of_first = beyond.squares_of([best.kernel])[:, :1]
     few, judged = trials.n_fitted < FEW, []
     for each in (best, *_with_slopes(trials, best, groups)):
         squares = among.squares_of(each.of_splits, each.slopes)
@@ -122,16 +124,21 @@ def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tupl
     for model in judged:  # a tie goes to the last: a trend, with lengths of what it leaves
         if _about_as_good(model[1], least[1], few=few)[0]:
             found = model
-    return found[0], math.sqrt(found[1].sum() / beyond.held_out_weight())
+    chosen, at_edge = found
+    trials.alphas = np.array([chosen.alpha])
+    run = trials.run(chosen.name, chosen.kernel, chosen.of_splits, chosen.longer, chosen.slopes)
+    if run is None or run.error > (TIE_OF_FEW if few else TIE) * best.error:
+        run, at_edge = best, of_first  # some hundred rows were wrong
+    return run, math.sqrt(at_edge.sum() / beyond.held_out_weight())
 
 
 def _about_as_good(squares: Doubles, others: Doubles, *, few: bool) -> NDArray[np.bool_]:
     """Return which columns of squared errors are no more than by chance larger than another."""
+    doubts, tie = (2.0, TIE_OF_FEW) if few else (1.0, TIE)
     with np.errstate(invalid="ignore"):
         more = squares - others
-        doubt = math.sqrt(len(more)) * more.std(axis=0)
-        doubt *= DOUBT_OF_FEW if few else 1.0
-        most = np.minimum(doubt, (TIE**2 - 1) * others.sum())
+        doubt = doubts * math.sqrt(len(more)) * more.std(axis=0)
+        most = np.minimum(doubt, (tie**2 - 1) * others.sum())
         found: NDArray[np.bool_] = more.sum(axis=0) <= most
     return found
 
@@ -150,7 +157,7 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
         return []
     beside = replace(best, slopes=slopes)
     given = _to_learn(best.kernel)
-    if given is None:
+    if given is None or trials.n_fitted >= FEW:
         return [beside]
     shared = groups.of_columns if np.ndim(best.kernel.scale()) else None
     seen = (trials.every(), *(rows for rows, _ in trials.splits))

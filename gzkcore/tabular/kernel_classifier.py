@@ -26,6 +26,7 @@ from gzkcore.learn.classification import (
     places_of,
 )
 from gzkcore.learn.held_out import folds
+from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 
 from .edge import Edge
@@ -123,6 +124,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             Unfitted if an error or an interrupt occurs.
         """
         with fitting(self):
+            X = as_frame(X)
             self.classes_, labels = self._labels(X, y, sample_weight)
             if len(self.classes_) < 2:
                 raise ValueError(

@@ -8,17 +8,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, fitting, flag, stored
-from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.state import doubles, fitting, flag, holds, nothing, stored
+from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_targets
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows
+from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source
 
 from .edge import Edge
-from .kernel_search import Candidate, Trials
+from .kernel_search import MOST_LENGTHS, Candidate, Trials
 from .table_learner import Form, TableLearner
+from .varying_noise import VaryingNoise, varying_noise
 
 __all__ = ["KernelRegressor"]
 
@@ -87,8 +89,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     encoder_ : TableEncoder
     feature_importances_ : ndarray of shape (n_features_in_,)
         The share of each column in the sum of variance / lengthscale^2: how quickly the function
-        changes with the column, in units of its spread. The encoded columns of a category are added
-        up; latitude and longitude share one value.
+        changes with the column, in units of its spread. A linear trend adds its squared slope. The
+        encoded columns of a category are added up; latitude and longitude share one value.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X has column names.
@@ -126,9 +128,12 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         _widening=doubles("t", least=0),
         _usual=doubles("t", least=0),
         _outer=doubles("t", least=1),
+        _noise=holds(VaryingNoise) | nothing(),
         _widening_incomplete=doubles("t", least=0).if_there(),
         _flat=flag(),
     )
+
+    _noise: VaryingNoise | None
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -179,6 +184,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             Unfitted if an error or an interrupt occurs.
         """
         with fitting(self):
+            X = as_frame(X)
             if not is_source(X):
                 if y is None:
                     raise ValueError(
@@ -192,6 +198,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
         self._widening = self._usual = self._outer = np.ones(n_targets)
+        self._noise = None
 
     def _calibrate(
         self,
@@ -205,7 +212,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
         And 95 % of those with a number filled in, which the model takes for as sure as any other.
         """
-        errors, spreads, weights, imputed = [], [], [], []
+        errors, spreads, weights, imputed, places = [], [], [], [], []
         for model, mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
             errors.append(mean - trials.Y[held_out])
             spread = Spread.of(model, np.ones_like(mean) if std is None else std)
@@ -213,10 +220,12 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             spreads.append(spread._replace(farthest=np.tile(spread.farthest, (len(mean), 1))))
             weights.append(trials.weights(held_out))
             imputed.append(incomplete[held_out])
+            places.append(held_out)
         missed, weight = np.concatenate(errors), np.concatenate(weights)
         spread = Spread(*(np.concatenate(each) for each in zip(*spreads, strict=True)))
         self._usual = _quantile(spread.variances, weight)
         gaps = np.concatenate(imputed)
+        missed /= self._varies(trials, np.concatenate(places), missed, spread.variances)
 
         def factors(rows: Any) -> Doubles:
             some = Spread(*(values[rows] for values in spread))
@@ -242,11 +251,33 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             said = f"are multiplied by {listed(self._widening_incomplete)}: less is known of these"
         trials.report.say(f"Standard deviations of rows with a missing number {said}.")
 
+    def _varies(
+        self, trials: Trials, held_out: Integers, missed: Doubles, variances: Doubles
+    ) -> Doubles:
+        """Learn how noise varies with the columns, and return the factors of rows held out."""
+        groups = self.encoder_.groups()
+        alone = missed.shape[1] == 1 and len(groups.kinds) <= MOST_LENGTHS
+        found = None
+        if alone:
+            rows = trials.X[held_out]
+            found = varying_noise(rows, missed, variances, groups.of_columns, trials.seed)
+        if found is None:
+            return np.ones_like(missed)
+        self._noise, factors = found
+        low, high = np.quantile(factors, [0.1, 0.9])
+        trials.report.say(
+            f"The noise varies with the columns: standard deviations of rows are multiplied by "
+            f"{low:.2f} to {high:.2f}, the most extreme fifth apart."
+        )
+        return factors
+
     def _calibrate_beyond(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Make standard deviations beyond the rows as large as errors at the edge."""
         of_edge = replace(best, of_splits=[best.kernel])
         ((model, mean, std, held_out),) = trials.predictions(of_edge, form.trial, return_std=True)
         errors, spread = mean - trials.Y[held_out], Spread.of(model, np.asarray(std))
+        if self._noise is not None:
+            errors /= self._noise.factors(trials.X[held_out])
         given = errors, spread, self._usual, self._widening, trials.weights(held_out)
         self._outer = np.maximum(outer_widening(*given), self._widening)
         sizes = spread.widened(self._widening, self._usual, self._outer)
@@ -311,10 +342,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                 incomplete = self.encoder_.incomplete(rows)
                 widening_of_rows[incomplete] = self._widening_incomplete
                 guessed = incomplete & (self._widening_incomplete == 0).any()
-            std = (
-                Spread.of(self.model_, std).widened(widening_of_rows, self._usual, self._outer)
-                * self._scales
-            )
+            known = Spread.of(self.model_, std)
+            std = known.widened(widening_of_rows, self._usual, self._outer) * self._scales
+            if self._noise is not None:
+                std = std * self._noise.factors(rows)
             # What is filled in is a guess: predictions are no surer than without any column.
             spread = self._spread(rows, unknown)
             std = np.where(

@@ -44,7 +44,8 @@ from gzkcore.solve.trend import Trend
 from .table_encoder import Groups
 
 # A choice, all of them:
-ALPHAS = np.logspace(-5, 1, 13)
+ALPHAS = np.logspace(-10, 1, 23)
+FIRST_ALPHAS = ALPHAS[10::2]  # smaller ones are tried where the smallest of these is best
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
@@ -189,7 +190,7 @@ class Trials:
     ) -> None:
         self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
         self.report, self.seed = report, seed
-        self.alphas = ALPHAS[::2]  # whole decades
+        self.alphas = FIRST_ALPHAS
 
     @property
     def n_fitted(self) -> int:
@@ -596,7 +597,7 @@ def coordinates(X: Doubles) -> Doubles:
 
 def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) -> Candidate:
     """Return the best of some kernels, at the best of all alphas and of those between."""
-    trials.alphas = ALPHAS[::2]
+    trials.alphas = FIRST_ALPHAS
     tried = [trials.run(name, *of_both) for name, of_both in kernels.items()]
     solved = [candidate for candidate in tried if candidate is not None]
     if not solved:

@@ -72,7 +72,7 @@ from gzkcore.rows.categories import (
     texts_of,
 )
 from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
-from gzkcore.rows.frames import Frame
+from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
@@ -233,7 +233,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_choice("missing", self.missing, ("impute", "raise"))
         with fitting(self):
             names, columns, named = columns_of(X)
-            orders = _orders_of(X) if named else {}
+            orders = _orders_of(as_frame(X)) if named else {}
             found = [
                 self._described(name, values, holds, orders.get(name))
                 for name, (values, holds) in zip(names, columns, strict=True)
@@ -525,6 +525,7 @@ def columns_of(
 
     The columns of a frame come in the order of those that an encoder was fitted to.
     """
+    X = as_frame(X)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         names = [str(name) for name in X.columns]
         if len(set(names)) < len(names):

@@ -42,6 +42,7 @@ from gzkcore.learn.classification import places_of
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
+from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import SENTINEL, sentinel_of
 from gzkcore.solve.cost import Room
@@ -296,6 +297,8 @@ class TableLearner(BaseEstimator):
         groups = None if one_length else encoded
         most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
         splits, seed = table.splits(self.cv, most, rng), int(rng.integers(2**31))
+        if table.holds_copies_together:
+            report.say("Many rows are copies of others; copies are held out together.")
         rows = coordinates(table.X) if groups is None else table.X
         trials = Trials(rows, table.Y, table.weight, splits, report, seed)
         best = _chosen(trials, kernel, groups, of, rng)
@@ -305,25 +308,31 @@ class TableLearner(BaseEstimator):
         if of == "y" and groups is not None and form.features is None and form.centers is None:
             edge = Edge.of(trials, groups, best)
             if edge is not None and (kernel is None or asks_targets(kernel)):
-                best = _settled(trials, best, groups, edge)
+                best, error = settled(trials, best, groups, edge)
+                report.say(edge.told(error, best))
                 form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(each.chosen for each in report.candidates)
         if best.chosen and (form.features or form.centers):
             report.say("The errors are those of the whole kernel, which this model approximates.")
         self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
-        self.feature_importances_ = self._importances(best.kernel, table.variances())
         final = form.model(best.kernel, table.n_all)
         if form.features is None and self._watch is not None:
             final._watch = self._watch
         self.model_ = _fitted(final, table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
+        self.feature_importances_ = self._importances(table.variances())
 
-    def _importances(self, kernel: Any, variances: Doubles) -> Doubles:
-        """Return the share of each input column in the sum of variance / length^2."""
-        sources = self.encoder_.sources_
-        squares = np.broadcast_to(np.square(kernel.scale()), sources.size) * variances
-        sums = np.bincount(sources, squares, minlength=self.n_features_in_)
+    def _importances(self, variances: Doubles) -> Doubles:
+        """Return the share of each input column in the mean squared change of the function."""
+        sources, model = self.encoder_.sources_, self.model_
+        kernel: Any = self.kernel_
+        rates = np.broadcast_to(np.square(kernel.scale()), sources.size)
+        if hasattr(model, "trend_coef_"):
+            slopes = model.trend_coef_.reshape(sources.size, -1)
+            prior = np.mean(model.noise_variance_) / self.alpha_
+            rates = prior * rates + np.square(slopes).mean(axis=1)
+        sums = np.bincount(sources, rates * variances, minlength=self.n_features_in_)
         shares: Doubles = sums / sums.sum()
         for i, column in enumerate(self.encoder_.columns_):
             if column["kind"] == "latitude":  # which the columns of the place are from
@@ -433,6 +442,7 @@ class TableLearner(BaseEstimator):
     ) -> Any:
         """Return work(X), of a source lazily; a row becomes an array of this shape."""
         check_is_fitted(self)
+        X = as_frame(X)
         if is_source(X):
             return map_rows(work, X, shape, dtype, results)
         return predicted(work, X)
@@ -496,17 +506,6 @@ def _chosen(
         )
         return None
     _tell_rate(trials, of, best, of_half, of_mean)
-    return best
-
-
-def _settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> Candidate:
-    """Return the best kernel with the alpha and the trend that suit rows at the edge."""
-    found, error = settled(trials, best, groups, edge)
-    if found.alpha != best.alpha or found.slopes is not best.slopes:
-        trials.alphas = np.array([found.alpha])
-        run = trials.run(found.name, found.kernel, found.of_splits, found.longer, found.slopes)
-        best = run or best
-    trials.report.say(edge.told(error, best))
     return best
 
 

@@ -31,6 +31,11 @@ FOLDS = 5  # a choice
 ONE_SPLIT = 1000
 
 
+# A choice: so many rows are copies, at least, there are so many different ones, and of those with
+# equal columns no more than so many have other targets.
+COPIED, FEWEST_DIFFERENT, UNLIKE = 0.05, 50, 0.01
+
+
 class TableRows:
     """Encoded rows of positive weight with their targets, and how they are split.
 
@@ -65,6 +70,7 @@ class TableRows:
             self.weight = weight[self._used] / unit
         self.n_rows = len(self.X)
         self._whole = whole
+        self.holds_copies_together = False
 
     @property
     def n_all(self) -> int:
@@ -103,9 +109,30 @@ class TableRows:
         squares = np.square(self.X - np.average(self.X, axis=0, weights=self.weight))
         return np.asarray(np.average(squares, axis=0, weights=self.weight))
 
+    def _copies(self) -> Integers | None:
+        """Return numbers of rows, the same of equal ones; None where few rows have a copy.
+
+        Where rows with equal columns have different targets, nobody knows which are copies.
+        """
+        weights = np.random.default_rng(0).standard_normal(self.X.shape[1])
+        _, rows = np.unique((self.X * weights).sum(axis=1), return_inverse=True)
+        n_rows = rows.max(initial=0) + 1
+        if n_rows < FEWEST_DIFFERENT or self.n_rows - n_rows < COPIED * self.n_rows:
+            return None
+        first = np.zeros((n_rows, self.Y.shape[1]))
+        first[rows] = self.Y
+        if np.mean((first[rows] != self.Y).any(axis=1)) > UNLIKE:
+            return None
+        found = np.zeros(len(self._targets), dtype=np.intp)
+        found[self._used] = rows
+        return found
+
     def splits(self, cv: Any, most: int, rng: np.random.Generator) -> list[Split]:
         """Return pairs of rows to fit to and rows held out, at most so many of them."""
         given, groups = self._used, self._groups
+        if groups is None and (cv is None or isinstance(cv, numbers.Integral)):
+            groups = self._copies()
+            self.holds_copies_together = groups is not None
         labels = None if self._labels is None else self._labels[given]
         if isinstance(cv, numbers.Integral) and groups is None:
             if not 2 <= int(cv) <= self.n_rows:
