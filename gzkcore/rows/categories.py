@@ -52,7 +52,8 @@ def category_of(
     levels, counts = np.unique(texts_of(values, missing), return_counts=True)
     if len(levels) < 2:
         return {"name": name, "kind": "constant"}
-    if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
+    n_levels, n_values = len(levels) - int(missing.any()), len(values) - int(missing.sum())
+    if order is None and mostly_different(n_levels, n_values):
         _warn_of_lost(name, spread([level for level in levels.tolist() if level]))
         return {"name": name, "kind": "name"}
     if len(levels) == 2:

@@ -22,16 +22,16 @@ MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 FEWEST_REPEATS, FEWEST_VALUES = 3, 10  # a choice: of a code, and of different values in all
 LEAST_CODE = 9.0
 SENTINEL = (
-    "{} has the number {:g} more than once, far from all others; if it stands for a missing value, "
-    "replace it by NaN, in y drop the rows"
+    "{} has the number {:g} several times, far from all others; if it stands for a missing value, "
+    "leave it empty (NaN), or if it is a target drop such rows"
 )
 
 
 def sentinel_of(values: Doubles) -> float | None:
     """Return a number that repeats and stands far from all others, as codes for missing ones do.
 
-    It is farther from the next one than all others are from each other, has two digits or is 9, and
-    is not most of all values.
+    It is farther from the next one than all others are from each other, or if its digits are not
+    all 9 three times as far, is 9 or larger in size, and is not most of all values.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
@@ -41,7 +41,9 @@ def sentinel_of(values: Doubles) -> float | None:
         spread = found[-1] - found[0]
     for place, gap in ((0, gaps[0]), (-1, gaps[-1])):
         some = FEWEST_REPEATS <= counts[place] <= values.size / 2
-        if some and 2 * gap > spread and abs(found[place]) >= LEAST_CODE:
+        nines = {*f"{abs(found[place]):g}"} == {"9"}
+        far = gap > (1 if nines else 3) * (spread - gap)
+        if some and far and abs(found[place]) >= LEAST_CODE:
             return float(found[place])
     return None
 

@@ -26,7 +26,9 @@ def check_trend(trend: Any) -> None:
     if trend is None or isinstance(trend, str):
         check_choice("trend", trend, TRENDS)
     else:
-        check_integers("trend", trend)
+        places = check_integers("trend", trend)
+        if np.unique(places).size < places.size:
+            raise ValueError(f"trend={trend!r} names a column twice; name each once")
 
 
 @dataclass

@@ -30,9 +30,11 @@ from .table_encoder import Groups
 EDGE = 10  # one row in so many is at the edge; of fewer than 50 five, but no more than a fifth
 FEWEST_ROWS = 10  # rows below which none are
 MOST_ROWS = 800  # rows that models are compared on
-# A tie is within a standard error of the best, and within so many times its error. Of few rows, to
-# fit to, within two of them, and lengths beside a trend are learned anew.
+# A tie with the best is within a standard error, and within so many times its error. With fewer
+# rows to fit to than FEW it is within two standard errors.
 TIE, TIE_OF_FEW, FEW = 1.005, 1.1, 200
+MOST_AT_EDGE = 1 / 3
+ROUNDING = 1e-8  # of the largest singular value
 ROWS_PER_SLOPE = 4  # at least, to fit to
 NOTHING = 1e-12  # of the variance of targets: what a trend leaves beside a straight line
 
@@ -56,17 +58,15 @@ class Edge:
         if len(chosen) < FEWEST_ROWS:
             return None
         if dates.size:
-            far = trials.X[chosen, dates[0]]
+            far = trials.X[chosen, dates[np.argmax(shares[dates])]]
         else:
-            columns = trials.X[chosen][:, numbers[matter[numbers]]]
-            axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
-            far = np.square(axes[:, sizes > 0]).sum(axis=1)
-        if not np.ptp(far, axis=0) > 0:
+            far = _leverages(trials.X[chosen][:, numbers[matter[numbers]]])
+        # Equal ones stay together.
+        cut = np.sort(far)[-n_edge]
+        out = far >= cut if np.mean(far >= cut) <= MOST_AT_EDGE else far > cut
+        if not out.any() or not np.ptp(far) > 0:
             return None
-        order = np.argsort(far, kind="stable")
-        return cls(
-            np.sort(chosen[order[:-n_edge]]), np.sort(chosen[order[-n_edge:]]), dates.size > 0
-        )
+        return cls(chosen[~out], chosen[out], dates.size > 0)
 
     @property
     def split(self) -> Split:
@@ -85,6 +85,15 @@ class Edge:
             f"{error:#.3g} standard deviations of y, and {best.error:#.3g} of rows held out at "
             "random."
         )
+
+
+def _leverages(columns: Doubles) -> Doubles:
+    """Return how far rows are from the middle of the columns; 0 where there are too few rows."""
+    axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
+    axes = axes[:, sizes > ROUNDING * sizes.max(initial=0)]
+    if 2 * axes.shape[1] > len(columns):
+        return np.zeros(len(columns))
+    return np.asarray(np.square(axes).sum(axis=1))
 
 
 def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tuple[Candidate, float]:

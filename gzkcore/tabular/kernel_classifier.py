@@ -303,12 +303,16 @@ def _loss(scores: Doubles, truth: Integers, weight: Doubles) -> float:
 
 
 def _powers(found: Doubles, truth: Integers, weight: Doubles) -> Link:
-    """Return the power and the floor of shares with the least log loss."""
+    """Return the power and the floor of shares with the least log loss.
+
+    So many rows, among which nothing happened, don't say that it is rarer than one in so many.
+    """
+    least = 1.0 / len(truth)
     one, none = np.eye(found.shape[1]), np.zeros(found.shape[1])
 
     def link(logs: Doubles) -> Link:
         power, floor = np.exp(logs)
-        return Link(power * one, none, float(floor))
+        return Link(power * one, none, max(float(floor), least))
 
     def loss(logs: Doubles) -> float:
         return _loss(link(logs).scores(found), truth, weight)

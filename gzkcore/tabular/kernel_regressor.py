@@ -260,14 +260,14 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         found = None
         if alone:
             rows = trials.X[held_out]
-            found = varying_noise(rows, missed, variances, groups.of_columns, trials.seed)
+            sizes = missed * np.sqrt(trials.weights(held_out))[:, None]  # as of rows of weight 1
+            found = varying_noise(rows, sizes, variances, groups.of_columns, trials.seed)
         if found is None:
             return np.ones_like(missed)
         self._noise, factors = found
-        low, high = np.quantile(factors, [0.1, 0.9])
         trials.report.say(
             f"The noise varies with the columns: standard deviations of rows are multiplied by "
-            f"{low:.2f} to {high:.2f}, the most extreme fifth apart."
+            f"{factors.min():.2f} to {factors.max():.2f}."
         )
         return factors
 
@@ -283,8 +283,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         sizes = spread.widened(self._widening, self._usual, self._outer)
         within = 100 * np.mean(np.abs(errors) <= NORMAL_95 * sizes)
         trials.report.say(
-            f"Of the rows at the edge {within:.0f} % are within 1.96 standard deviations of their "
-            f"predictions, which are multiplied by {listed(self._outer)} beyond the rows."
+            f"Beyond the rows standard deviations are multiplied by {listed(self._outer)}, at most "
+            f"{MOST_WIDENING:g}; so {within:.0f} % of the rows at the edge are within 1.96 of them."
         )
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
@@ -298,9 +298,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             held-out rows were within 1.96 standard deviations of their predictions, and so were 95
             % of the held-out rows with a missing number, if there were 20 or more. Far from all
             training rows the prediction is the mean of y, and the standard deviation is at least
-            that of y. The same holds for a row without a number or place that hardly any training
-            row lacked, and for a row with a category that no training row had, unless predictions
-            hardly depend on that column. If the model predicts the mean, the standard deviation is
+            that of y; beside a linear trend both go on with it. The deviation is also that of y, at
+            least, for a row without a number or place that hardly any training row lacked, and for
+            a row with a category that no training row had, unless predictions hardly depend on that
+            column. If the model predicts the mean, the standard deviation is
             that of y everywhere: 0 if all training targets were equal, NaN after a fit to one row.
 
         Returns

@@ -120,7 +120,7 @@ class Candidate:
         lengths = "one lengthscale"
         scales = np.ravel(self.kernel.scale())
         if np.unique(scales[scales > 2 / IGNORED]).size > 1:
-            lengths += " per column"
+            lengths += " per level" if "per level" in self.name else " per column"
         trend = "" if self.slopes is None else ", beside a linear trend"
         return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}{trend}"
 

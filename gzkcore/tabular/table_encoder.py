@@ -63,7 +63,6 @@ from gzkcore.rows.categories import (
     FREQUENT,
     MOST_COLUMNS,
     category_of,
-    codes_of,
     encode_category,
     levels_of,
     names_of,
@@ -370,12 +369,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def variants(self, place: int) -> Doubles | None:
         """Return encodings that a column may have: frequent levels, or numbers far apart."""
-        column, width = self.columns_[place], int(np.count_nonzero(self.sources_ == place))
+        column = self.columns_[place]
+        width = int(np.count_nonzero(self.sources_ == place))
         if column["kind"] == "category":
-            codes = codes_of(column)[:FREQUENT]
-            found = np.zeros((len(codes) + ("first" in column), width))
-            found[: len(codes), width - codes.shape[1] :] = codes
-            return found
+            some = np.array(levels_of(column)[:FREQUENT], dtype=object)
+            return np.column_stack(encode_category(column, some))
         return np.array([[-2.0], [2.0]]) if column["kind"] == "number" and width == 1 else None
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:

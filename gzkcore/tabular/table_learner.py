@@ -229,7 +229,7 @@ class TableLearner(BaseEstimator):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
         report = Report(sentences=encoder.remarks())
-        for column in Y.T:
+        for column in (Y if used is None else Y[used]).T:
             if (sentinel := sentinel_of(column)) is not None:
                 told = SENTINEL.format("y", sentinel)
                 warn(told, UserWarning)
@@ -306,7 +306,8 @@ class TableLearner(BaseEstimator):
             return
         form, edge = self._form(table, trials, best, seconds), None
         if of == "y" and groups is not None and form.features is None and form.centers is None:
-            edge = Edge.of(trials, groups, best)
+            alone = table.at_random(self.cv)
+            edge = Edge.of(trials, groups, best) if alone else None
             if edge is not None and (kernel is None or asks_targets(kernel)):
                 best, error = settled(trials, best, groups, edge)
                 report.say(edge.told(error, best))

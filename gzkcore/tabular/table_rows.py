@@ -31,9 +31,9 @@ FOLDS = 5  # a choice
 ONE_SPLIT = 1000
 
 
-# A choice: so many rows are copies, at least, there are so many different ones, and of those with
-# equal columns no more than so many have other targets.
-COPIED, FEWEST_DIFFERENT, UNLIKE = 0.05, 50, 0.01
+# A choice: so many rows are copies, at least; there are so many different ones, and a share of all
+# rows; and of those with equal columns no more than so many have other targets.
+COPIED, FEWEST_DIFFERENT, LEAST_DIFFERENT, UNLIKE = 0.05, 50, 0.25, 0.01
 
 
 class TableRows:
@@ -109,15 +109,24 @@ class TableRows:
         squares = np.square(self.X - np.average(self.X, axis=0, weights=self.weight))
         return np.asarray(np.average(squares, axis=0, weights=self.weight))
 
+    def at_random(self, cv: Any) -> bool:
+        """Say whether each row is held out by itself, whatever others are."""
+        alone = self._groups is None and not self.holds_copies_together
+        return alone and (cv is None or isinstance(cv, numbers.Integral))
+
     def _copies(self) -> Integers | None:
         """Return numbers of rows, the same of equal ones; None where few rows have a copy.
 
-        Where rows with equal columns have different targets, nobody knows which are copies.
+        Where rows with equal columns have different targets, nobody knows which are copies. Levels
+        that return in all combinations are none: in some column most different rows must differ.
         """
         weights = np.random.default_rng(0).standard_normal(self.X.shape[1])
         _, rows = np.unique((self.X * weights).sum(axis=1), return_inverse=True)
         n_rows = rows.max(initial=0) + 1
-        if n_rows < FEWEST_DIFFERENT or self.n_rows - n_rows < COPIED * self.n_rows:
+        fewest = max(FEWEST_DIFFERENT, LEAST_DIFFERENT * self.n_rows)
+        if not fewest <= n_rows <= (1 - COPIED) * self.n_rows:
+            return None
+        if all(2 * np.unique(column).size < n_rows for column in self.X.T):
             return None
         first = np.zeros((n_rows, self.Y.shape[1]))
         first[rows] = self.Y

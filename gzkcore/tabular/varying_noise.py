@@ -29,7 +29,7 @@ SMALLEST = 1e-4  # of errors squared, in units of variances: log 0 is not finite
 MOST_FACTOR = 10.0
 SHARES = 0.5, 0.75, 1.0  # of h: a regression of logarithms may exaggerate
 LEAST_NOISE = 0.1  # of the variance of h: that of z is known to be large
-CLEARLY = 3.0  # standard errors by which rows have to be likelier
+CLEARLY = 2.0  # standard errors by which rows have to be likelier
 
 
 @dataclass
@@ -81,11 +81,13 @@ def varying_noise(
     seed : int
         Of the choice of rows.
     """
-    ratios = (np.square(errors) / np.maximum(variances, np.finfo(np.float64).tiny))[:, 0]
-    ratios /= ratios.mean()
-    if len(X) < FEWEST_ROWS or not np.isfinite(ratios).all():
+    if len(X) < FEWEST_ROWS or not (errors.any() and variances.all()):
         return None
+    ratios = np.square(errors[:, 0] / np.abs(errors).max()) / variances[:, 0]
+    ratios /= ratios.mean()
     order = np.random.default_rng(seed).permutation(len(X))[:MOST_ROWS]
+    if any(not np.ptp(X[order[rows]], axis=0).any() for rows, _ in folds(len(order), FOLDS)):
+        return None
     seen, h = np.isin(np.arange(len(X)), order), np.empty(len(X))
     for rows, out in folds(len(order), FOLDS):
         noise = VaryingNoise.of(X[order[rows]], ratios[order[rows]], groups)

@@ -231,6 +231,8 @@ def test_a_trend_is_for_columns():
             KernelRidge(trend="linear", **options).fit(rows, y)
     with pytest.raises(ValueError, match=r"trend='square'.*linear"):
         KernelRidge(trend="square").fit(X, y)
+    with pytest.raises(ValueError, match=r"trend=\[1, 1\] names a column twice"):
+        KernelRidge(trend=[1, 1]).fit(X, y)
 
 
 def test_columns_that_repeat_share_a_slope():

@@ -38,7 +38,7 @@ from gzkcore import (
 from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
-from gzkcore.tabular import kernel_search, table_learner
+from gzkcore.tabular import edge, kernel_search, table_learner
 from gzkcore.tabular.kernel_regressor import (
     MOST_WIDENING,
     Spread,
@@ -274,7 +274,7 @@ def test_deviations_beyond_the_rows_are_not_those_between():
         beyond = np.concatenate([np.linspace(-0.5, -0.1, 20), np.linspace(1.1, 1.5, 20)])
         mean, std = model.predict(beyond[:, None], return_std=True)
         squares.append(np.mean(((mean - np.exp(2 * beyond)) / std) ** 2))
-        assert any("beyond the rows" in sentence for sentence in model.report_.sentences)
+        assert any("Beyond the rows standard" in sentence for sentence in model.report_.sentences)
     assert 0.5 < np.sqrt(np.mean(squares)) < 2.5
 
 
@@ -323,7 +323,7 @@ def test_a_code_among_targets_is_told():
     (X, y), rows = waves(100), [3, 50, 70]
     y = y.copy()
     y[rows] = -9999.0
-    with pytest.warns(UserWarning, match="y has the number -9999 more than once, far from all"):
+    with pytest.warns(UserWarning, match="y has the number -9999 several times, far from all"):
         model = KernelRegressor(cv=2, random_state=0).fit(X, y)
     assert any(
         sentence.startswith("y has the number -9999") for sentence in model.report_.sentences
@@ -341,6 +341,50 @@ def test_copies_are_held_out_together():
     assert not any("held out together" in sentence for sentence in once.report_.sentences)
     new = rng.uniform(0, 10, (500, 3))
     assert np.sqrt(np.mean((model.predict(new) - np.sin(new[:, 0])) ** 2)) < 0.9
+
+
+def test_levels_that_return_are_no_copies():
+    """All combinations of levels return, with the same target: they are no copies of rows."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 12, 500), rng.integers(0, 12, 500)
+    effect = rng.standard_normal((12, 12))
+    X = pd.DataFrame({"shop": [f"s{i}" for i in a], "product": [f"p{i}" for i in b]})
+    assert KernelRegressor(random_state=0).fit(X, effect[a, b]).score(X, effect[a, b]) > 0.9
+    labels = effect[a, b] > 0
+    assert KernelClassifier(random_state=0).fit(X, labels).score(X, labels) > 0.9
+
+
+def test_an_unknown_level_of_an_ordered_column_is_not_sure():
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, 7, 200)
+    names = [f"l{i}" for i in range(8)]
+    given = pd.Categorical([names[i] for i in places], categories=names, ordered=True)
+    y = 10.0 * places + 0.3 * rng.standard_normal(200)
+    model = KernelRegressor(random_state=0).fit(pd.DataFrame({"size": given}), y)
+    with pytest.warns(UserWarning, match="did not see"):
+        _, std = model.predict(pd.DataFrame({"size": ["l3", "zz"]}), return_std=True)
+    assert std[0] < 1
+    assert std[1] > 0.9 * y.std()
+
+
+def test_rows_at_the_edge_are_cut_between_dates():
+    days = pd.to_datetime(np.repeat(np.arange(60), 5), unit="D")
+    X = pd.DataFrame({"day": days, "z": np.random.default_rng(0).standard_normal(300)})
+    y = X["z"] + 0.1 * np.random.default_rng(1).standard_normal(300)
+    seen = []
+    at_edge = edge.Edge.of
+
+    def noted(*arguments):
+        seen.append((arguments[0], at_edge(*arguments)))
+        return seen[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edge.Edge, "of", noted)
+        KernelRegressor(random_state=0).fit(X, y)
+        KernelRegressor(random_state=0).fit(X, y, groups=np.arange(300) % 30)
+    ((trials, found),) = seen  # groups have none
+    assert found.latest
+    assert trials.X[found.rows, 0].max() < trials.X[found.held_out, 0].min()
 
 
 def test_rows_alike_with_other_targets_are_no_copies():

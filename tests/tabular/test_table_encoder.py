@@ -314,7 +314,7 @@ def test_codes_for_missing_numbers_are_told(code):
     x = np.random.default_rng(0).uniform(0, 100, 100)
     assert "far from all others" not in str(TableEncoder().fit(x[:, None]).remarks())
     x[[3, 50, 70]] = code
-    with pytest.warns(UserWarning, match=f"'x0' has the number {code:g} more than once, far"):
+    with pytest.warns(UserWarning, match=f"'x0' has the number {code:g} several times, far"):
         encoder = TableEncoder().fit(x[:, None])
     assert (
         "Columns with a number that stands far from all others and repeats: x0."
