@@ -243,7 +243,7 @@ def test_widened_is_that_of_the_reference():
     assert len(errors) == len(found)
 
 
-@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_powers_are_those_of_the_reference(n_classes):
     """Overlapping classes, of which least squares tell the shares; not far from the best there is."""
     rng = np.random.default_rng(0)
@@ -265,6 +265,7 @@ def test_powers_are_those_of_the_reference(n_classes):
     assert abs(found.max(axis=1).mean() - (found.argmax(axis=1) == y[1000:]).mean()) < 0.05
 
 
+@pytest.mark.slow
 def test_deviations_beyond_the_rows_are_not_those_between():
     """Noise-free: a factor learned between the rows must not shrink what they do not tell."""
     squares = []
@@ -278,7 +279,7 @@ def test_deviations_beyond_the_rows_are_not_those_between():
     assert 0.5 < np.sqrt(np.mean(squares)) < 2.5
 
 
-@pytest.mark.parametrize("n", [10, 100, 400])
+@pytest.mark.parametrize("n", [10, 100, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_straight_line_goes_on(n):
     x = np.random.default_rng(0).uniform(0, 1, (n, 1))
     model = KernelRegressor(random_state=0).fit(x, -50000 * x[:, 0])
@@ -288,6 +289,7 @@ def test_a_straight_line_goes_on(n):
     assert "beside a linear trend" in str(model.report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_season_goes_on(seed):
     t = np.arange(4 * 365)
@@ -330,6 +332,7 @@ def test_a_code_among_targets_is_told():
     )
 
 
+@pytest.mark.slow
 def test_copies_are_held_out_together():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 10, (150, 3))
@@ -343,6 +346,7 @@ def test_copies_are_held_out_together():
     assert np.sqrt(np.mean((model.predict(new) - np.sin(new[:, 0])) ** 2)) < 0.9
 
 
+@pytest.mark.slow
 def test_levels_that_return_are_no_copies():
     """All combinations of levels return, with the same target: they are no copies of rows."""
     rng = np.random.default_rng(0)
@@ -441,6 +445,7 @@ def test_lazy_frames_are_collected():
     np.testing.assert_array_equal(model.predict(frame.lazy()), model.predict(frame))
 
 
+@pytest.mark.slow
 def test_noise_that_varies_is_learned(tmp_path):
     def rows(n, seed):
         rng = np.random.default_rng(seed)
@@ -460,6 +465,7 @@ def test_noise_that_varies_is_learned(tmp_path):
     np.testing.assert_array_equal(again.predict(X, return_std=True)[1], std)
 
 
+@pytest.mark.slow
 def test_noise_that_is_alike_everywhere_stays_so():
     (X, y), rng = waves(1500), np.random.default_rng(0)
     model = KernelRegressor(random_state=0).fit(X, y + 0.3 * rng.standard_normal(1500))
@@ -472,6 +478,7 @@ def test_too_many_columns_for_a_trend_are_told():
     assert any("20 slopes are too many" in sentence for sentence in model.report_.sentences)
 
 
+@pytest.mark.slow
 def test_hundreds_of_levels_tell_what_they_do():
     rng = np.random.default_rng(0)
     effect, store, a = rng.normal(0, 2, 400), rng.integers(0, 400, 2500), rng.uniform(0, 1, 2500)
