@@ -24,11 +24,16 @@ class Booster:
 
 
 class Classifier(Booster):
-    """The same for labels, with their probabilities."""
+    """The same for labels, as their numbers, which XGBoost asks for; with their probabilities."""
 
-    @property
-    def classes_(self):
-        return self.model.classes_
+    def fit(self, X, y):
+        """Fit to a frame."""
+        self.classes_, places = np.unique(y, return_inverse=True)
+        return super().fit(X, places)
+
+    def predict(self, X):
+        """Return labels."""
+        return self.classes_[super().predict(X)]
 
     def predict_proba(self, X):
         """Return a column for each label."""
