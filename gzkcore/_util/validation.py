@@ -6,7 +6,7 @@ import math
 import numbers
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -91,6 +91,37 @@ def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
             "or as many rows of these in one as in the other"
         )
     return np.ascontiguousarray(X), np.ascontiguousarray(Y)
+
+
+def column_numbers(what: str, columns: Any, width: int, names: ArrayLike | None) -> list[int]:
+    """Return the numbers of columns that are given by a slice, numbers or names, or raise."""
+    if isinstance(columns, slice):
+        index = list(range(width))[columns]
+    else:
+        alone = isinstance(columns, str) or not isinstance(columns, Iterable)
+        given = [columns] if alone else list(columns)
+        if any(isinstance(column, str) for column in given):
+            known = [] if names is None else np.asarray(names).tolist()
+            unknown = [column for column in given if column not in known]
+            if unknown:
+                raise ValueError(
+                    f"{what} names column {unknown[0]!r}, but X has "
+                    f"{'no column names' if names is None else f'the columns {known}'}; pass a "
+                    "DataFrame with that column, or numbers of columns"
+                )
+            given = [known.index(column) for column in given]
+        index = [check_integer("column", column, -width) for column in given]
+        far = [column for column in index if column >= width]
+        if far:
+            raise ValueError(
+                f"{what} has column {far[0]}, but X has n_features={width}; columns count from 0"
+            )
+    if not index:
+        raise ValueError(
+            f"{what} has no columns: {columns!r} selects none of n_features={width}; name one "
+            "or more"
+        )
+    return [column % width for column in index]
 
 
 def check_places(name: str, places: Any, top: int) -> None:

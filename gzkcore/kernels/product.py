@@ -1,7 +1,7 @@
 """Products of kernels on groups of columns, such as sphere x time."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from gzkcore._util.state import holds, pairs, plain, sequence, stored, text
 from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore._util.validation import check_integer
+from gzkcore._util.validation import column_numbers
 
 from .aliases import as_kernel
 from .base import Kernel, check_rows_shape, check_same_columns
@@ -142,7 +142,7 @@ class OfParts(WithParts, Kernel):
         if isinstance(parts, (str, Kernel)):
             parts = [(column, parts) for column in range(width)]
         return [
-            (_column_numbers(columns, width, names, k), as_kernel(kernel))
+            (column_numbers(f"part {k}", columns, width, names), as_kernel(kernel))
             for k, (columns, kernel) in enumerate(_pairs(parts))
         ]
 
@@ -236,35 +236,3 @@ def _rows_as_given(X: Data) -> Any:
     rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     check_rows_shape(rows.shape)
     return rows
-
-
-def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int) -> list[int]:
-    """Return the numbers of the columns of a part, or raise."""
-    if isinstance(columns, slice):
-        index = list(range(width))[columns]
-    else:
-        alone = isinstance(columns, str) or not isinstance(columns, Iterable)
-        given = [columns] if alone else list(columns)
-        if any(isinstance(column, str) for column in given):
-            known = [] if names is None else np.asarray(names).tolist()
-            unknown = [column for column in given if column not in known]
-            if unknown:
-                raise ValueError(
-                    f"part {part} names column {unknown[0]!r}, but X has "
-                    f"{'no column names' if names is None else f'the columns {known}'}; pass a "
-                    "DataFrame with that column, or numbers of columns"
-                )
-            given = [known.index(column) for column in given]
-        index = [check_integer("column", column, -width) for column in given]
-        far = [column for column in index if column >= width]
-        if far:
-            raise ValueError(
-                f"part {part} has column {far[0]}, but X has n_features={width}; columns count "
-                "from 0"
-            )
-    if not index:
-        raise ValueError(
-            f"part {part} has no columns: {columns!r} selects none of n_features={width}; name one "
-            "or more"
-        )
-    return [column % width for column in index]

@@ -26,7 +26,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_integers, check_share
+from gzkcore._util.validation import check_bool, check_integer, check_share
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
@@ -211,11 +211,9 @@ class WholeKernelRegressor(Resumable, WholeKernel):
 
     def _check_solver(self) -> None:
         super()._check_solver()
-        check_trend(self.trend)
         parameters = self.get_params(deep=False)
         self._fitted_with = {name: parameters[name] for name in FITTED_WITH if name in parameters}
-        if not (self.trend is None or isinstance(self.trend, str)):
-            self._fitted_with["trend"] = np.ravel(check_integers("trend", self.trend))
+        self._fitted_with["trend"] = check_trend(self.trend, self.n_features_in_, self._names)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         """Return the resolved kernel and alpha, one or one for each target."""
@@ -439,11 +437,11 @@ class KernelRidge(WholeKernelRegressor):
     fit_intercept : bool, default=False
         Whether f has an intercept, which is not penalised. Without it predictions tend to 0 far
         from the data, as in scikit-learn, and `tol` is relative to y instead of its spread.
-    trend : {"constant", "linear"} or array-like of int, optional
+    trend : {"constant", "linear"} or array-like of int or str, optional
         What is not penalised: "constant" is the intercept, "linear" an intercept and a slope along
-        each column, or along the columns of these numbers (universal kriging, kriging with external
-        drift). Far from the data predictions tend to the trend. A slope is a system more to solve;
-        with a kernel of 0 they are those of least squares. None: as `fit_intercept` says.
+        each column, or along the columns of these numbers or names (universal kriging, kriging with
+        external drift). Far from the data predictions tend to the trend. A slope is a system more
+        to solve; with a kernel of 0 they are those of least squares. None: as `fit_intercept` says.
     centers : int or array-like of shape (n_centers, n_features), optional
         For more rows than are possible with the whole kernel: f is a sum over this number of rows,
         or over these points. Only their n_centers coefficients are computed, by passes over all

@@ -56,7 +56,7 @@ def category_of(
     if order is None and mostly_different(n_levels, n_values):
         _warn_of_lost(name, spread([level for level in levels.tolist() if level]))
         return {"name": name, "kind": "name"}
-    if len(levels) == 2:
+    if len(levels) == 2 and (order is None or len(order) == 2):
         return {"name": name, "kind": "category", "first": levels[0], "levels": [levels[1]]}
     by_count = levels[np.argsort(-counts, kind="stable")].tolist()
     kept = [*sorted(by_count[:FREQUENT]), *sorted(by_count[FREQUENT:])]

@@ -15,20 +15,21 @@ import numpy as np
 from scipy.linalg import pinvh
 
 from gzkcore._util.typing import Doubles, Integers, Rows
-from gzkcore._util.validation import check_choice, check_integers, check_places, dense
+from gzkcore._util.validation import check_choice, column_numbers, dense
 
 CONSTANT, LINEAR = "constant", "linear"
 TRENDS = None, CONSTANT, LINEAR
 
 
-def check_trend(trend: Any) -> None:
-    """Raise TypeError or ValueError unless a trend is a name or numbers of columns."""
+def check_trend(trend: Any, width: int, names: Any) -> Any:
+    """Return a trend as it is, or the numbers of its columns, of so many; raise if it is none."""
     if trend is None or isinstance(trend, str):
         check_choice("trend", trend, TRENDS)
-    else:
-        places = check_integers("trend", trend)
-        if np.unique(places).size < places.size:
-            raise ValueError(f"trend={trend!r} names a column twice; name each once")
+        return trend
+    places = np.array(column_numbers("trend", trend, width, names))
+    if np.unique(places).size < places.size:
+        raise ValueError(f"trend={trend!r} names a column twice; name each once")
+    return places
 
 
 @dataclass
@@ -41,15 +42,12 @@ class Trend:
 
     @classmethod
     def of(cls, trend: Any, X: Rows) -> "Trend | None":
-        """Return the trend of a regression on rows X, by its name or columns; None for none."""
+        """Return the trend of a regression on rows X, of those that `check_trend` returns."""
         if trend is None:
             return None
         if isinstance(trend, str):
-            places = np.arange(X.shape[1] if trend == LINEAR else 0)
-        else:
-            places = np.ravel(trend)  # integers, see `check_trend`
-            check_places("trend", places, X.shape[1])
-        return cls.along(places, X)
+            trend = np.arange(X.shape[1] if trend == LINEAR else 0)
+        return cls.along(trend, X)
 
     @classmethod
     def along(cls, places: Integers, X: Rows) -> "Trend":

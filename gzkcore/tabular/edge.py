@@ -73,17 +73,24 @@ class Edge:
         """The rows to fit to, and those at the edge."""
         return self.rows, self.held_out
 
-    def told(self, error: float, best: Candidate) -> str:
-        """Return a sentence about the error at the edge."""
+    def told(self, error: float, best: Candidate, was: Candidate) -> str:
+        """Say what the error at the edge is, and what is taken instead of the best at random."""
         where = (
             "that are the latest, predicted from those before"
             if self.latest
             else "farthest from the middle of the columns, predicted from the others"
         )
-        return (
+        told = (
             f"Beyond the rows: of {counted(len(self.held_out), 'row')} {where}, the error is "
             f"{error:#.3g} standard deviations of y, and {best.error:#.3g} of rows held out at "
             "random."
+        )
+        if best == was:
+            return told
+        trend = " and a linear trend" if best.slopes is not None else ""
+        return (
+            f"{told} Rows held out at random hardly tell some models apart; by the rows beyond "
+            f"alpha={best.alpha:.2g}{trend} is chosen among these."
         )
 
 

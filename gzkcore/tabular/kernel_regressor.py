@@ -28,6 +28,7 @@ __all__ = ["KernelRegressor"]
 # and how many such rows have to be held out to say by how much.
 LEAST_WIDENING, MOST_WIDENING, MOST_OF_INCOMPLETE = 0.2, 5.0, 100.0
 FEWEST_INCOMPLETE = 20
+FEWEST_LEVELS = 8  # a choice: that say how levels vary
 SAME_FACTOR = 1.05  # below that many times another factor none is told
 # Rows held out below which they don't say that standard deviations are too large. Of 24 samples of
 # 5 and 7 rows of sin(4 x) .95 and .97 of new rows were within 1.96 of them, and .81 and .82 before;
@@ -301,7 +302,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             that of y; beside a linear trend both go on with it. The deviation is also that of y, at
             least, for a row without a number or place that hardly any training row lacked, and for
             a row with a category that no training row had, unless predictions hardly depend on that
-            column. If the model predicts the mean, the standard deviation is
+            column, or it has 8 or more categories: then it grows by how much these differ. If the
+            model predicts the mean, the standard deviation is
             that of y everywhere: 0 if all training targets were equal, NaN after a fit to one row.
 
         Returns
@@ -348,29 +350,36 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             if self._noise is not None:
                 std = std * self._noise.factors(rows)
             # What is filled in is a guess: predictions are no surer than without any column.
-            spread = self._spread(rows, unknown)
+            spread, doubt = self._spread(rows, unknown)
             std = np.where(
-                guessed[:, None] | (spread > std),
+                guessed[:, None] | (doubt > std),
                 np.maximum(std, self._scales),
-                np.hypot(std, spread),
+                np.hypot(std, np.hypot(spread, doubt)),
             )
         return mean.reshape(shape), std.reshape(shape)
 
-    def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
-        """Return how far means of encoded rows differ with what stands for unknown values."""
-        spread = np.zeros((len(rows), len(self._means)))
+    def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return how means of encoded rows vary with what stands for unknown values.
+
+        The standard deviation over many levels, of which a new one is another; else how far apart
+        two of these means may be.
+        """
+        spread, doubt = np.zeros((2, len(rows), len(self._means)))
         for place in np.flatnonzero(unknown.any(axis=0)).tolist():
             those = np.flatnonzero(unknown[:, place])
             variants = self.encoder_.variants(place)
             if variants is None:
-                spread[those] = np.inf
+                doubt[those] = np.inf
                 continue
             changed, means = rows[those], []
             for values in variants:
                 changed[:, self.encoder_.sources_ == place] = values
                 means.append(self._mean(changed))
-            spread[those] += np.ptp(means, axis=0)
-        return spread
+            if len(means) >= FEWEST_LEVELS:
+                spread[those] = np.hypot(spread[those], np.std(means, axis=0, ddof=1))
+            else:
+                doubt[those] += np.ptp(means, axis=0)
+        return spread, doubt
 
 
 def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:

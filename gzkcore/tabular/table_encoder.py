@@ -397,7 +397,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
             ],
-            "with a number that stands far from all others and repeats": [
+            "with a number far from all others that repeats, and is taken as it is": [
                 c for c in self.columns_ if "sentinel" in c
             ],
             "read as dates": [
@@ -420,7 +420,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ],
         }.items():
             if chosen:
-                names = [str(column["name"]) for column in chosen]
+                names = [
+                    str(c["name"]) + (f" ({c['sentinel']:g})" if "sentinel" in c else "")
+                    for c in chosen
+                ]
                 more = f" and {len(names) - 8} more" if len(names) > 8 else ""
                 found.append(f"Columns {words}: {', '.join(names[:8])}{more}.")
         names = [str(column["name"]) for column in self.columns_]

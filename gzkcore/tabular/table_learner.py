@@ -290,7 +290,7 @@ class TableLearner(BaseEstimator):
                 UserWarning,
             )
         if reason := table.nothing_to_learn():
-            report.say(f"The model predicts the mean: {reason}.")
+            report.say(f"The model predicts {_MEANS[of]}: {reason}.")
             return
         encoded, on_sphere = self.encoder_.groups(), self.encoder_.on_sphere_
         one_length = on_sphere or len(encoded.kinds) > MOST_LENGTHS
@@ -309,8 +309,9 @@ class TableLearner(BaseEstimator):
             alone = table.at_random(self.cv)
             edge = Edge.of(trials, groups, best) if alone else None
             if edge is not None and (kernel is None or asks_targets(kernel)):
-                best, error = settled(trials, best, groups, edge)
-                report.say(edge.told(error, best))
+                was = best
+                best, error = settled(trials, was, groups, edge)
+                report.say(edge.told(error, best, was))
                 form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(each.chosen for each in report.candidates)
         if best.chosen and (form.features or form.centers):
@@ -496,14 +497,17 @@ def _chosen(
     """Return the kernel that predicts rows held out best; None if the mean is as good."""
     chosen = choose_kernel(trials, kernel, groups, rng)
     if chosen is None:
-        trials.report.say("The model predicts the mean: X or y is constant on the training rows.")
+        trials.report.say(
+            f"The model predicts {_MEANS[of]}: X or y is constant on the training rows."
+        )
         return None
     best, of_half = chosen
     of_mean = trials.error_of_mean()
     if not best.error <= LEARNED_NOTHING * of_mean:
         trials.report.say(
-            f"The model predicts the mean: on held-out rows the best kernel has an error of "
-            f"{best.error:.4g}, the mean {of_mean:.4g}, so X seems to carry no information about y."
+            f"The model predicts {_MEANS[of]}: on held-out rows the best kernel has an error of "
+            f"{best.error:.4g}, {_MEANS[of]} {of_mean:.4g}, so X seems to carry no information "
+            "about y."
         )
         return None
     _tell_rate(trials, of, best, of_half, of_mean)
@@ -511,8 +515,8 @@ def _chosen(
 
 
 _MEANS = {  # what predicts the same for every row
-    "y": "the mean has",
-    "labels": "the frequencies of the classes have",
+    "y": "the mean",
+    "labels": "the frequencies of the classes",
 }
 
 
@@ -527,8 +531,8 @@ def _tell_rate(
         of_labels = "the labels as +1 and -1" if of == "labels" else "y"
         said = (
             f"The error on the rows held out for the choice is {best.error:#.3g} standard "
-            f"deviations of {of_labels}; {_MEANS[of]} {of_mean:#.3g}. It was {half.error:#.3g} "
-            f"after learning from half of the other {n:,} rows."
+            f"deviations of {of_labels}, and {of_mean:#.3g} for {_MEANS[of]}. It was "
+            f"{half.error:#.3g} after learning from half of the other {n:,} rows."
         )
         if n >= FEWEST_FOR_RATE:
             by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""

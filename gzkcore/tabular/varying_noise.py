@@ -92,22 +92,22 @@ def varying_noise(
     for rows, out in folds(len(order), FOLDS):
         noise = VaryingNoise.of(X[order[rows]], ratios[order[rows]], groups)
         h[order[out]] = noise.h(X[order[out]])
-        known = ratios[order[out]]
-        if _losses(known, h[order[out]]).sum() > _losses(known, np.zeros(len(out))).sum():
+        if not max(_gains(ratios[order[out]], share * h[order[out]]).sum() for share in SHARES) > 0:
             return None
     noise = VaryingNoise.of(X[order], ratios[order], groups)
     h[~seen] = noise.h(X[~seen]) if not seen.all() else 0.0
-    losses = {share: _losses(ratios, share * h) for share in SHARES}
-    noise.share = min(SHARES, key=lambda share: float(losses[share].sum()))
-    gained = _losses(ratios, np.zeros(len(h))) - losses[noise.share]
+    gains = {share: _gains(ratios, share * h) for share in SHARES}
+    noise.share = max(SHARES, key=lambda share: float(gains[share].sum()))
+    gained = gains[noise.share]
     if not gained.sum() > CLEARLY * math.sqrt(len(gained)) * gained.std():
         return None
     found = np.clip(np.exp(noise.share * h / 2), 1 / MOST_FACTOR, MOST_FACTOR)
     return noise, found[:, None]
 
 
-def _losses(ratios: Doubles, logs: Doubles) -> Doubles:
-    """Return twice minus the log likelihoods of normal errors, whose mean size is right."""
-    logs = logs + math.log(float(np.mean(ratios * np.exp(-logs))))
-    found: Doubles = logs + ratios * np.exp(-logs)
-    return found
+def _gains(ratios: Doubles, logs: Doubles) -> Doubles:
+    """Return twice what log likelihoods of normal errors, whose mean size is right, gain by h."""
+    ratios = ratios / ratios.mean()
+    level = float(np.mean(ratios * np.exp(-logs)))
+    gains: Doubles = ratios - ratios * np.exp(-logs) / level - logs - math.log(level)
+    return gains

@@ -46,7 +46,7 @@ def test_numbers(capsys, mixed):
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
     assert ", one lengthscale per column, alpha=" in result["chosen"]
-    assert "; the mean has " in str(result["report"])
+    assert " for the mean. " in str(result["report"])
     ours, boosting, linear, mean = result["methods"]
     assert [each["method"] for each in result["methods"]] == [
         "KernelRegressor", "boosting (scikit-learn)", "linear ridge", "the mean",

@@ -231,8 +231,17 @@ def test_a_trend_is_for_columns():
             KernelRidge(trend="linear", **options).fit(rows, y)
     with pytest.raises(ValueError, match=r"trend='square'.*linear"):
         KernelRidge(trend="square").fit(X, y)
-    with pytest.raises(ValueError, match=r"trend=\[1, 1\] names a column twice"):
-        KernelRidge(trend=[1, 1]).fit(X, y)
+    for trend, message in (
+        ([1, 1], r"trend=\[1, 1\] names a column twice"),
+        ([X.shape[1]], "trend has column"),
+        ([], "trend has no columns"),
+        (["z"], "trend names column 'z', but X has no column names"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            KernelRidge(trend=trend).fit(X, y)
+    frame = pd.DataFrame(X).rename(columns=lambda place: f"c{place}")
+    named, numbered = (KernelRidge(trend=each).fit(frame, y) for each in (["c1"], [1]))
+    assert_array_equal(named.trend_coef_, numbered.trend_coef_)
 
 
 def test_columns_that_repeat_share_a_slope():

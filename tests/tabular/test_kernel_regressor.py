@@ -1347,6 +1347,31 @@ def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
                 assert (std > 0.9 * known).all()
 
 
+@pytest.mark.slow
+def test_a_new_level_is_as_unsure_as_levels_differ():
+    rng = np.random.default_rng(0)
+    shop, a = rng.integers(0, 40, 1000), rng.uniform(0, 1, 1000)
+    effects = 0.5 * rng.standard_normal(40)
+    y = 8 * np.sin(5 * a) + effects[shop] + 0.3 * rng.standard_normal(1000)
+    X = pd.DataFrame({"a": a, "shop": [f"s{each}" for each in shop]})
+    model = KernelRegressor(random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="column 'shop' has levels that the fit did not see"):
+        std = model.predict(X[:200].assign(shop="new"), return_std=True)[1]
+    assert 0.4 < np.median(std) < 0.6  # of noise and effects .48, of y about 6
+
+
+@pytest.mark.slow
+def test_noise_that_grows_is_found_among_many_columns():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (600, 10))
+    y = np.sin(5 * X[:, 0]) + (0.1 + 0.9 * X[:, 0]) * rng.standard_normal(600)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert "The noise varies with the columns" in str(model.report_)
+    std = model.predict(X, return_std=True)[1]
+    low, high = X[:, 0] < 0.2, X[:, 0] > 0.8
+    assert np.median(std[high]) > 2 * np.median(std[low])
+
+
 def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tmp_path):
     day = pd.date_range("2024-01-01", periods=120).astype(str).to_numpy()
     X = pd.DataFrame({"day": day, "ref": [f"r{i}" for i in range(120)]})
