@@ -19,8 +19,8 @@ THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 
 
-FEWEST_REPEATS, FEWEST_VALUES = 3, 10  # a choice: of a code, and of different values in all
-LEAST_CODE = 9.0
+# A choice, all four: repeats of a code, different values in all, and codes beside each other.
+FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
 SENTINEL = (
     "{} has the number {:g} several times, far from all others; if it stands for a missing value, "
     "leave it empty (NaN), or if it is a target drop such rows"
@@ -31,20 +31,21 @@ def sentinel_of(values: Doubles) -> float | None:
     """Return a number that repeats and stands far from all others, as codes for missing ones do.
 
     It is farther from the next one than all others are from each other, or if its digits are not
-    all 9 three times as far, is 9 or larger in size, and is not most of all values.
+    7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. Two or
+    three such numbers, as 998 and 999, may be beside each other.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
         return None
-    with np.errstate(over="ignore"):
-        gaps = np.diff(found)
-        spread = found[-1] - found[0]
-    for place, gap in ((0, gaps[0]), (-1, gaps[-1])):
-        some = FEWEST_REPEATS <= counts[place] <= values.size / 2
-        nines = {*f"{abs(found[place]):g}"} == {"9"}
-        far = gap > (1 if nines else 3) * (spread - gap)
-        if some and far and abs(found[place]) >= LEAST_CODE:
-            return float(found[place])
+    for order in (slice(None), slice(None, None, -1)):
+        ends, repeats = np.abs(found[order][: MOST_CODES + 1]), counts[order]
+        gaps = np.abs(np.diff(found[order] / 2)) / found.size  # neither they nor a sum overflows
+        for n_codes in range(1, MOST_CODES + 1):
+            coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
+            some = FEWEST_REPEATS <= repeats[:n_codes].sum() <= values.size / 2
+            far = gaps[n_codes - 1] > (1 if coded else 3) * gaps[n_codes:].sum()
+            if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
+                return float(found[order][int(np.argmax(repeats[:n_codes]))])
     return None
 
 

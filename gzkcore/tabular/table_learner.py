@@ -526,19 +526,19 @@ def _tell_rate(
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
         half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
+    of_labels = "the labels as +1 and -1" if of == "labels" else "y"
+    said = (
+        f"The error on the rows held out for the choice is {best.error:#.3g} standard deviations "
+        f"of {of_labels}, and {of_mean:#.3g} for {_MEANS[of]}."
+    )
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-        of_labels = "the labels as +1 and -1" if of == "labels" else "y"
-        said = (
-            f"The error on the rows held out for the choice is {best.error:#.3g} standard "
-            f"deviations of {of_labels}, and {of_mean:#.3g} for {_MEANS[of]}. It was "
-            f"{half.error:#.3g} after learning from half of the other {n:,} rows."
-        )
+        said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
         if n >= FEWEST_FOR_RATE:
             by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""
             lower = "lower" if by else "hardly lower"
             said += f" Twice as many rows would {lower} the error{by}."
-        trials.report.say(said)
+    trials.report.say(said)
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:

@@ -320,6 +320,13 @@ def test_codes_for_missing_numbers_are_told(code):
     assert told.endswith(f": x0 ({code:g}).")
 
 
+def test_codes_beside_each_other_are_told():
+    x = np.random.default_rng(0).uniform(0, 100, 100)
+    x[[3, 50]], x[[70, 71, 72]] = 998, 999
+    with pytest.warns(UserWarning, match="'x0' has the number 999 several times, far"):
+        TableEncoder().fit(x[:, None])
+
+
 def test_an_order_of_three_levels_is_kept_where_two_are_there():
     levels = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
     frame = pd.DataFrame({"size": pd.Categorical(["low", "high"] * 20, dtype=levels)})
