@@ -133,14 +133,16 @@ def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tupl
         place = int(np.argmin(errors))
         if math.isfinite(errors[place]):
             alpha = float(among.alphas[place])
-            judged.append((replace(each, alpha=alpha), at_edge[:, [place]]))
+            # So few are at the edge of few rows that all rows tell what is a tie.
+            seen = np.vstack([squares, at_edge]) if few else at_edge
+            judged.append((replace(each, alpha=alpha), at_edge[:, [place]], seen[:, [place]]))
     if not judged:
         return best, math.nan
     found = least = min(judged, key=lambda model: float(model[1].sum()))
     for model in judged:  # a tie goes to the last: a trend, with lengths of what it leaves
-        if _about_as_good(model[1], least[1], few=few)[0]:
+        if _about_as_good(model[2], least[2], few=few)[0]:
             found = model
-    chosen, at_edge = found
+    chosen, at_edge, _ = found
     trials.alphas = np.array([chosen.alpha])
     run = trials.run(chosen.name, chosen.kernel, chosen.of_splits, chosen.longer, chosen.slopes)
     if run is None or run.error > (TIE_OF_FEW if few else TIE) * best.error:

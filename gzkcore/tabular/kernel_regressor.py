@@ -29,6 +29,7 @@ __all__ = ["KernelRegressor"]
 LEAST_WIDENING, MOST_WIDENING, MOST_OF_INCOMPLETE = 0.2, 5.0, 100.0
 FEWEST_INCOMPLETE = 20
 FEWEST_LEVELS = 8  # a choice: that say how levels vary
+ROUNDING = 4e-16  # of predictions: no standard deviation is smaller
 SAME_FACTOR = 1.05  # below that many times another factor none is told
 # Rows held out below which they don't say that standard deviations are too large. Of 24 samples of
 # 5 and 7 rows of sin(4 x) .95 and .97 of new rows were within 1.96 of them, and .81 and .82 before;
@@ -356,6 +357,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                 np.maximum(std, self._scales),
                 np.hypot(std, np.hypot(spread, doubt)),
             )
+            varies = self._scales > 0
+            std = np.maximum(std, ROUNDING * varies * (np.abs(mean) + self._scales))
         return mean.reshape(shape), std.reshape(shape)
 
     def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
