@@ -3,6 +3,6 @@
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
 - `files`, `csv_text`: files, read batch by batch
-- `frames`, `categories`, `dates`, `values`: columns of several kinds, and what values mean
+- `frames`, `numeric`, `categories`, `dates`, `values`: columns by their kinds, and what values mean
 - `survey`: measures rows in one pass
 """

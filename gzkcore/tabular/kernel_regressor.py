@@ -40,11 +40,11 @@ FEWEST_NARROWING = 10
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
-    First columns are encoded: numbers are standardised; dates, also as text such as 2024-12-31,
-    become seconds; other text becomes zeros and ones; missing values are filled in; latitude and
-    longitude become points of the globe. Then a Matern kernel with one lengthscale per column is
-    learned. The error on held-out rows and the cost decide its smoothness, its lengthscales, alpha,
-    and whether the whole kernel, centres or features are used.
+    First columns are encoded: numbers are standardised, skewed ones as logarithms; dates, also as
+    text such as 2024-12-31, become seconds; other text becomes zeros and ones; missing values are
+    filled in; latitude and longitude become points of the globe. Then a Matern kernel with one
+    lengthscale per column is learned. The error on held-out rows and the cost decide its
+    smoothness, its lengthscales, alpha, and whether the whole kernel, centres or features are used.
 
     Parameters
     ----------

@@ -4,7 +4,8 @@
 
 - "number": standardised. If values are more than 10 standard deviations from the mean, the column
   is replaced by the normal scores of its ranks, since a few such rows would determine the scale of
-  all. If most values are equal, only the others count for this rule.
+  all. If most values are equal, only the others count for this rule. A skewed column of positive
+  numbers is replaced by its logarithms, log(1 + v / unit).
 - "category": text, booleans of data frames and categorical types. Two levels become 0 and 1; of
   more levels each gets a column, of more than 256 each gets a code, see `categories`. Levels that
   have an order, as pandas and Polars know it, also give their ranks as a number.
@@ -29,7 +30,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +51,7 @@ from gzkcore._util.validation import (
     NO_ROWS,
     SAME_COLUMNS,
     as_table,
+    check_bool,
     check_choice,
     check_sparse,
     other_columns,
@@ -72,16 +73,12 @@ from gzkcore.rows.categories import (
 )
 from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
 from gzkcore.rows.frames import Frame, as_frame
+from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
 from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
 
-# A choice, all five:
-OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
-NEARLY = 0.99  # of as far as one of few values can lie out
 RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes go
-FEWEST_JUDGED = 5  # values below which one lies nearly so far out by chance
-QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
 # region, within some 40 degrees of their middle, where degrees are as good beside other columns.
 # Without other columns they are not: with one length per degree of latitude and of longitude a
@@ -89,16 +86,9 @@ QUANTILES = 1000  # knots of the ranks
 # airports, five seeds, were -3.4 +- 1.4 % (Alps), -4.1 +- 2.2 (Spain), -.5 +- .2 (Germany), -4.5 +-
 # 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
-# Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
-FARTHEST = float(np.finfo(np.float64).max)
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
-
-# Seconds of the periods that dates may have, and how many of them dates have to span.
-PERIODS = {"year": 365.2425 * 86400, "week": 7 * 86400.0, "day": 86400.0}
-FEWEST_PERIODS = 2
-ALIKE = 0.99  # a choice: the mean of the unit vectors of a phase that hardly varies
 
 # What columns hold: those of the first three become numbers, in seconds.
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
@@ -135,6 +125,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What to do with missing values. "impute": in a column of numbers they become the median, and
         a column of zeros and ones marks the rows; a missing category, or empty text, is a separate
         level. "raise": they raise an error.
+    logarithms : bool, default=True
+        Whether skewed columns of positive numbers, such as incomes, are replaced by logarithms.
+        `KernelRegressor` and `KernelClassifier` try both.
 
     Attributes
     ----------
@@ -178,6 +171,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     _state = stored(
         missing=text("impute", "raise").if_there(),
+        logarithms=flag().if_there(),
         columns_=sequence(
             entries(
                 name=text(),
@@ -191,6 +185,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 mean=number().if_there(),
                 scale=number().if_there(),
                 quantiles=doubles(None).if_there(),
+                unit=number(0).if_there(),
                 periods=sequence(text(*PERIODS)).if_there(),
                 levels=sequence(text()).if_there(),
                 order=sequence(text()).if_there(),
@@ -205,8 +200,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         on_sphere_=flag(),
     )
 
-    def __init__(self, missing: str = "impute") -> None:
+    def __init__(self, missing: str = "impute", *, logarithms: bool = True) -> None:
         self.missing = missing
+        self.logarithms = logarithms
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -230,6 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Unfitted if an error or an interrupt occurs.
         """
         check_choice("missing", self.missing, ("impute", "raise"))
+        check_bool("logarithms", self.logarithms)
         with fitting(self):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
@@ -271,11 +268,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if holds in (LEVELLED, TEXTS):
             return category_of(name, values, missing, order)
         values = values.astype(np.float64)
-        found = _number(name, values, missing) | {"holds": holds}
+        unit = unit_of(values[~missing]) if self.logarithms and holds == NUMBERS else 0.0
+        found = number_of(name, values, missing, unit) | {"holds": holds}
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
             warn(SENTINEL.format(f"column {name!r}", sentinel), UserWarning)
-        if holds == DATES and (periods := _periods_of(values[~missing])):
+        if holds == DATES and (periods := periods_of(values[~missing])):
             found["periods"] = periods
         return found
 
@@ -318,7 +316,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 unknown[:, place] = missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
-                    parts.extend(_encode_number(description, values))
+                    parts.extend(encode_number(description, _from_its_west(description, values)))
                 case "category":
                     texts = spelt_as(description, texts_of(values, missing))
                     unknown[:, place] = new_levels(description, texts)
@@ -331,7 +329,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "latitude":
                     other = description["other"]
                     both = (description, values), (self.columns_[other], found[other])
-                    degrees = [_filled(column, its_values) for column, its_values in both]
+                    degrees = [filled(column, its_values) for column, its_values in both]
                     parts.extend(_on_sphere(np.column_stack(degrees)).T)
                 case "nothing":
                     parts.append(np.zeros(len(values)))
@@ -383,6 +381,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         told = [ends[i] - 1 for i, column in enumerate(self.columns_) if column.get("indicator")]
         return np.asarray((rows[:, told] > 0).any(axis=1))
 
+    def skewed(self) -> list[dict[str, Any]]:
+        """Return the columns that are encoded by logarithms."""
+        return [column for column in self.columns_ if "unit" in column]
+
     def remarks(self) -> list[str]:
         """Say what was done to columns beyond standardising them."""
         check_is_fitted(self, "columns_")
@@ -394,6 +396,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "left out because nearly every row has a different text": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "name"
             ],
+            "encoded by logarithms because they are skewed": self.skewed(),
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
             ],
@@ -468,7 +471,8 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
-        column.pop("quantiles", None)
+        for name in ("quantiles", "unit"):
+            column.pop(name, None)
 
 
 def _no_degrees(places: Doubles, names: list[str]) -> bool:
@@ -491,8 +495,14 @@ def _go_round(column: dict[str, Any], longitude: Doubles) -> None:
     there = longitude[~np.isnan(longitude)]
     west = float(from_west(sum(widest_gap(there)) / 2))
     longitude = from_west(longitude, west)
-    found = _number(column["name"], longitude, np.isnan(longitude))
+    found = number_of(column["name"], longitude, np.isnan(longitude))
     column.update(found, west=west)
+    column.pop("unit", None)
+
+
+def _from_its_west(column: dict[str, Any], values: Doubles) -> Doubles:
+    """Return longitudes counted from where the fit had none, other numbers as they are."""
+    return from_west(values, column["west"]) if "west" in column else values
 
 
 def _place_columns(names: list[str]) -> list[int]:
@@ -666,54 +676,6 @@ def _check_finite(values: Doubles, name: str) -> None:
 # ---- numbers
 
 
-def _number(name: str, values: Doubles, missing: NDArray[np.bool_]) -> dict[str, Any]:
-    there = values[~missing]
-    column: dict[str, Any] = {"name": name, "kind": "number", "indicator": bool(missing.any())}
-    if there.size == 0 or there.min() == there.max():
-        if not missing.any() or there.size == 0:
-            return {"name": name, "kind": "constant"}
-        # Only whether the value is there tells rows apart.
-        return {**column, "fill": float(there[0]), "mean": float(there[0]), "scale": 1.0}
-    # Of values up to 1e308 neither a sum, a square nor a difference may overflow.
-    largest = float(np.abs(there).max())
-    small = there / largest
-    mean, scale = float(small.mean()), float(small.std())
-    column |= {"fill": 2 * float(np.median(there / 2)), "mean": mean * largest}
-    column["scale"] = (scale or 1.0) * largest or math.ulp(0.0)  # of 5e-324 no half is a number
-    if _some_far_out(small):
-        knots = np.linspace(0.0, 1.0, min(QUANTILES, there.size))
-        column["quantiles"] = 2 * np.quantile(there / 2, knots)
-        scores = _scores(there, column["quantiles"])
-        column |= {"mean": float(scores.mean()), "scale": float(scores.std()) or 1.0}
-    return column
-
-
-def _periods_of(seconds: Doubles) -> list[str]:
-    """Return the periods that dates span twice or more, and whose phases vary."""
-    found = []
-    for name, period in PERIODS.items():
-        phases = np.exp(2j * np.pi * (seconds / period % 1.0))
-        enough = seconds.size and np.ptp(seconds) >= FEWEST_PERIODS * period
-        if enough and abs(phases.mean()) < ALIKE:
-            found.append(name)
-    return found
-
-
-def _some_far_out(values: Doubles) -> bool:
-    """Return whether some values would set the scale of all others.
-
-    Where most values are alike, say 0, the rare ones lie far from these by their rarity alone: one
-    in 100 is 10 standard deviations out. So they are judged among themselves.
-    """
-    rare = values[values != np.median(values)]
-    judged = rare if 2 * rare.size < values.size else values
-    if values.size < FEWEST_JUDGED or np.unique(judged).size <= 2:
-        return False
-    farthest = float(np.abs(judged - judged.mean()).max())
-    most = NEARLY * math.sqrt(judged.size - 1)  # of n values none lies further out than sqrt(n - 1)
-    return farthest > min(OUTLYING, most) * float(judged.std())
-
-
 def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     """Return values of a column that had numbers, dates or durations in `fit`, and has the same.
 
@@ -757,37 +719,6 @@ def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
             ) from None
     _check_finite(found, name)
     return found
-
-
-def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
-    if "west" in column:
-        values = from_west(values, column["west"])
-    filled = _filled(column, values)
-    if "quantiles" in column:
-        filled = _scores(filled, column["quantiles"])
-    with np.errstate(over="ignore"):
-        encoded = (filled / 2 - column["mean"] / 2) / column["scale"] * 2  # 1e308 - -1e308 is inf
-    found = [np.clip(encoded, -FARTHEST, FARTHEST)]
-    for period in column.get("periods", ()):
-        phase = 2 * np.pi * (_filled(column, values) / PERIODS[period] % 1.0)
-        found += [np.sin(phase), np.cos(phase)]
-    return [*found, np.isnan(values).astype(np.float64)] if column["indicator"] else found
-
-
-def _filled(column: dict[str, Any], values: Doubles) -> Doubles:
-    """Return values with the median where they are missing."""
-    return np.where(np.isnan(values), column["fill"], values)
-
-
-def _scores(values: Doubles, quantiles: Doubles) -> Doubles:
-    """Return normal scores of ranks: of equal quantiles the mean rank, as in scikit-learn's."""
-    knots = np.linspace(0.0, 1.0, len(quantiles))
-    values, quantiles = values / 2, quantiles / 2  # differences don't overflow
-    up = np.interp(values, quantiles, knots)
-    down = 1.0 - np.interp(-values, -quantiles[::-1], knots)
-    end = 0.5 / len(quantiles)
-    scores: Doubles = ndtri(np.clip((up + down) / 2, end, 1 - end))
-    return scores
 
 
 def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:

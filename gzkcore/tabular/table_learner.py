@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -38,6 +38,8 @@ from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel, asks_targets
+from gzkcore.kernels.learned import ConstantTargetsError, learned
+from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
@@ -74,6 +76,7 @@ LEAST_FEATURES = 32  # where there is room for no other form
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
 FEWEST_FOR_RATE = 100  # to fit to, below which half of them say nothing of twice as many
+ENCODED_ROWS = 500  # that tell whether skewed columns are better encoded by logarithms
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
 
 
@@ -218,10 +221,12 @@ class TableLearner(BaseEstimator):
             encoder.fit(_safe_indexing(X, used))
         rows = encoder.transform(X)
         check_lengths(rows, y)
+        Y = targets(y, rows)
+        if encoder.skewed():
+            encoder, rows = _likelier(encoder, X, Y, used)
         whole = None
         if drawn is not None and not drawn.complete:
             whole = EncodedTable(source, encoder, targets, drawn)
-        Y = targets(y, rows)
         self._prepare(np.ndim(y), Y.shape[1])
         labels = places_of(Y) if are_labels else None
         table = TableRows(rows, Y, labels, check_weights(sample_weight, rows), groups, whole)
@@ -485,6 +490,29 @@ def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
         return None
     used = np.flatnonzero(weight)
     return used if 0 < used.size < len(weight) else None
+
+
+def _likelier(
+    encoder: TableEncoder, X: Any, Y: Doubles, used: Integers | None
+) -> tuple[TableEncoder, Doubles]:
+    """Return an encoder and its rows, or those without logarithms if targets are likelier so."""
+    plain = plain_output(clone(encoder).set_params(logarithms=False))
+    with collected_warnings():
+        plain.fit(X if used is None else _safe_indexing(X, used))
+        among = [(each, each.transform(X)) for each in (encoder, plain)]
+    those: Any = slice(None) if used is None else used
+
+    def value(each: tuple[TableEncoder, Doubles]) -> float:
+        groups, rows = each[0].groups(), each[1][those]
+        if len(groups.kinds) > MOST_LENGTHS:
+            return 0.0
+        kernel = Matern(1.5, "learn")
+        try:
+            return learned(kernel, rows, Y[those], ENCODED_ROWS, groups=groups.of_columns).value
+        except ConstantTargetsError:
+            return 0.0
+
+    return min(among, key=value)
 
 
 def _rounded(seconds: float) -> str:

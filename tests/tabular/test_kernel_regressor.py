@@ -1360,6 +1360,15 @@ def test_a_new_level_is_as_unsure_as_levels_differ():
     assert 0.4 < np.median(std) < 0.6  # of noise and effects .48, of y about 6
 
 
+@pytest.mark.parametrize("in_logs", [True, False])
+def test_logarithms_are_taken_where_they_are_likelier(in_logs):
+    rng = np.random.default_rng(0)
+    X = np.exp(1.5 * rng.standard_normal((150, 1)))
+    y = (np.sin(2 * np.log(X[:, 0])) if in_logs else 3 * X[:, 0]) + 0.1 * rng.standard_normal(150)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert bool(model.encoder_.skewed()) == in_logs
+
+
 @pytest.mark.slow
 def test_noise_that_grows_is_found_among_many_columns():
     rng = np.random.default_rng(0)

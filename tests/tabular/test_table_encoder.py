@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
@@ -88,7 +88,8 @@ def test_ranks_are_those_of_the_reference():
     x[10:20] = x[10]  # equal values
     scores = np.array(reference.table.normal_scores(x.tolist()))
     wanted = (scores - scores.mean()) / scores.std()
-    np.testing.assert_allclose(TableEncoder().fit_transform(x[:, None])[:, 0], wanted, atol=1e-9)
+    encoder = TableEncoder(logarithms=False)
+    assert_allclose(encoder.fit_transform(x[:, None])[:, 0], wanted, atol=1e-9)
 
 
 def test_a_missing_number_is_the_median_and_said():
@@ -318,6 +319,22 @@ def test_codes_for_missing_numbers_are_told(code):
         encoder = TableEncoder().fit(x[:, None])
     (told,) = (remark for remark in encoder.remarks() if "far from all others" in remark)
     assert told.endswith(f": x0 ({code:g}).")
+
+
+def test_skewed_columns_of_positive_numbers_become_logarithms():
+    rng = np.random.default_rng(0)
+    income, angle = np.exp(2 * rng.standard_normal(500)), rng.uniform(0, 360, 500)
+    X = np.column_stack([income, angle, -income])
+    encoder = TableEncoder().fit(X)
+    assert [column["name"] for column in encoder.skewed()] == ["x0"]
+    unit = np.quantile(income, 0.1)
+    logs = np.log1p(income / unit)
+    assert_allclose(encoder.transform(X)[:, 0], (logs - logs.mean()) / logs.std(), rtol=1e-12)
+    below = encoder.transform([[-unit, 0, 0], [1e308, 0, 0]])[:, 0]
+    assert_allclose(below[0], (-np.log(2) - logs.mean()) / logs.std())
+    assert np.isfinite(below).all()
+    assert "Columns encoded by logarithms because they are skewed: x0." in encoder.remarks()
+    assert TableEncoder(logarithms=False).fit(X).skewed() == []
 
 
 def test_codes_beside_each_other_are_told():
