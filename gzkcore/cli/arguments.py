@@ -12,6 +12,7 @@ from gzkcore._util.files import check_writable
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
+    from gzkcore.rows.meaning import Reading
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
@@ -41,6 +42,36 @@ Classify = Annotated[
 ]
 DecimalComma = Annotated[
     bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
+]
+# A group of options in the help.
+READING = "How the table is written"
+Thousands = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=READING, help="What separates thousands: a point or a comma."),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=READING,
+        help="More words a,b,c that stand for a missing value, beside NA, null, ? and the like; "
+        "'' for none but empty cells.",
+    ),
+]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=READING,
+        help="The format of dates that are not understood otherwise, such as %d/%m/%y %H:%M.",
+    ),
+]
+SkipLines = Annotated[
+    int, typer.Option(rich_help_panel=READING, min=0, help="Leave out lines above the names.")
+]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=READING, help="Columns a,b,c that predict though they seem an index."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
@@ -88,6 +119,33 @@ class LearnerOptions(NamedTuple):
     random_state: int
 
 
+def reading_of(
+    *, decimal_comma: bool, thousands: str | None = None, missing: str | None = None,
+    date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
+) -> "Reading":  # fmt: skip
+    """Return how a table is to be read by these options."""
+    from gzkcore.rows.meaning import Reading
+
+    known = Reading()
+    if thousands is not None and thousands not in (*".,",):
+        raise ValueError(
+            f"--thousands must be . or ,; got {thousands}; spaces and apostrophes need no option"
+        )
+    words = known.missing if missing is None else frozenset({""})
+    if missing:
+        words = known.missing | {word.lower() for word in names_in(missing)}
+    return known._replace(
+        decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
+        date_format=date_format or "", skip_lines=skip_lines,
+        keep=() if keep is None else (*names_in(keep),),
+    )  # fmt: skip
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names that a text lists, those with commas in quotes."""
+    return next(csv.reader([text], skipinitialspace=True), []) or [""]
+
+
 def chosen_columns(
     table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
 ) -> tuple[list[str], bool]:
@@ -104,14 +162,16 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        given = next(
-            csv.reader([columns], skipinitialspace=True), []
-        )  # those with commas in quotes
-        chosen = [name if name in table.names else name.strip() for name in given or [""]]
+        chosen = [name if name in table.names else name.strip() for name in names_in(columns)]
     else:
         table.require([] if target is None else [target])
         table.check_whole()
+        index = [name for name in table.index if name != target]
         chosen = table.names if target is None else table.beside(target)
+        chosen = [name for name in chosen if name not in index] or chosen
+        if index and index[0] not in chosen:
+            told = listed(index) or '""'
+            table.notes.append(f"left out as a saved index: {told}; --keep {told!r} takes it back")
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)

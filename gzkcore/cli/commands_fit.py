@@ -10,17 +10,23 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
+    DateFormat,
     DecimalComma,
     Force,
+    Keep,
     Lat,
     LearnerOptions,
     Lon,
+    Missing,
+    SkipLines,
     TestBy,
+    Thousands,
     check_new_model,
     check_not_the_table,
     check_picture,
     check_positive,
     chosen_columns,
+    reading_of,
 )
 from .output import collected_notes, drawn, options_named, print_json, progress
 
@@ -67,6 +73,15 @@ def fit(
         ),
     ] = None,
     classify: Classify = False,
+    regress: Annotated[
+        bool,
+        typer.Option("--regress", help="Treat the target as numbers; leave out rows of text."),
+    ] = False,
+    thousands: Thousands = None,
+    missing: Missing = None,
+    date_format: DateFormat = None,
+    skip_lines: SkipLines = 0,
+    keep: Keep = None,
     whole: Annotated[
         bool, typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel.")
     ] = False,
@@ -145,7 +160,13 @@ def fit(
     """
     from gzkcore.rows.files import open_table
 
-    table = open_table(data, decimal_comma=decimal_comma)
+    if classify and regress:
+        raise ValueError("--classify can't be combined with --regress; give one of them")
+    reading = reading_of(
+        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
+        skip_lines=skip_lines, keep=keep,
+    )  # fmt: skip
+    table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
     by = TestBy(test_last, test_groups)
@@ -176,7 +197,9 @@ def fit(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
             drop_missing=drop_missing, seed=seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
+            regress=regress,
         )  # fmt: skip
+        notes[:0] = [f"Note: {note}" for note in table.notes]
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
             found = fit_frame(rows, model, learner, report)

@@ -16,20 +16,26 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
+    DateFormat,
     DecimalComma,
     ErrorPlot,
     ForcePlot,
     InputColumns,
+    Keep,
     KernelGamma,
     KernelName,
     Lat,
     Lon,
+    Missing,
+    SkipLines,
+    Thousands,
     Widths,
     check_picture,
     check_positive,
     check_results,
     kernel_of,
     origin,
+    reading_of,
     widths_of,
 )
 from .output import (
@@ -64,6 +70,11 @@ def plan(
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
     decimal_comma: DecimalComma = False,
+    thousands: Thousands = None,
+    missing: Missing = None,
+    date_format: DateFormat = None,
+    skip_lines: SkipLines = 0,
+    keep: Keep = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw error against features: .png, .pdf or .svg.")
     ] = None,
@@ -86,7 +97,11 @@ def plan(
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
-    table = open_table(data, decimal_comma=decimal_comma)
+    reading = reading_of(
+        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
+        skip_lines=skip_lines, keep=keep,
+    )  # fmt: skip
+    table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
@@ -95,6 +110,7 @@ def plan(
     check_picture(plot, force)
     with advice(table, asked), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
+        notes[:0] = [f"Note: {note}" for note in table.notes]
         if asked.sphere:
             chosen = _scaled(chosen, X)
         found = make_plan(
@@ -212,6 +228,11 @@ def compare(
         ),
     ] = None,
     decimal_comma: DecimalComma = False,
+    thousands: Thousands = None,
+    missing: Missing = None,
+    date_format: DateFormat = None,
+    skip_lines: SkipLines = 0,
+    keep: Keep = None,
     plot: ErrorPlot = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
@@ -230,7 +251,11 @@ def compare(
 
     from .plan_rows import advice, drawn_rows, number_columns
 
-    table = open_table(data, decimal_comma=decimal_comma)
+    reading = reading_of(
+        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
+        skip_lines=skip_lines, keep=keep,
+    )  # fmt: skip
+    table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     gamma = gamma or "scale"
@@ -242,6 +267,7 @@ def compare(
     with collected_notes() as notes:
         with resumable(output), advice(table, asked), progress() as report:
             X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
+            notes[:0] = [f"Note: {note}" for note in table.notes]
             if y is not None and y.dtype.kind != "f":
                 raise ValueError(
                     f"--target {target}: this column of {table.path} holds text, but compare "

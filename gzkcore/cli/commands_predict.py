@@ -12,7 +12,17 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, DecimalComma, Force, check_output
+from .arguments import (
+    AsJson,
+    DateFormat,
+    DecimalComma,
+    Force,
+    Missing,
+    SkipLines,
+    Thousands,
+    check_output,
+    reading_of,
+)
 from .output import (
     SHARE_DIGITS,
     STD_DIGITS,
@@ -32,6 +42,8 @@ OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from gzkcore.rows.meaning import Reading
 
     from .recipes import Recipe
 
@@ -71,6 +83,10 @@ def predict(
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
     decimal_comma: DecimalComma = False,
+    thousands: Thousands = None,
+    missing: Missing = None,
+    date_format: DateFormat = None,
+    skip_lines: SkipLines = 0,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -106,7 +122,13 @@ def predict(
     predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            done = _predict_table(data, output, predictor, decimal_comma, notes)
+            reading = reading_of(
+                decimal_comma=decimal_comma, thousands=thousands, missing=missing,
+                date_format=date_format, skip_lines=skip_lines,
+            )  # fmt: skip
+            if missing is None and recipe.missing:
+                reading = reading._replace(missing=frozenset(recipe.missing))
+            done = _predict_table(data, output, predictor, reading, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
     result: dict[str, Any] = {
@@ -149,13 +171,15 @@ def _named(columns: list[str]) -> str:
 
 
 def _predict_table(
-    data: Path, output: Path, predictor: "_Predictor", decimal_comma: bool, notes: list[str]
+    data: Path, output: Path, predictor: "_Predictor", reading: "Reading", notes: list[str]
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
     from gzkcore.rows.files import open_table
 
     recipe, new = predictor.recipe, predictor.new
-    table = open_table(data, decimal_comma=decimal_comma)
+    table = open_table(data, reading)
+    table.forms = dict(recipe.forms)
+    notes += [f"Note: {note}" for note in table.notes]
     table.require(recipe.columns)
     check_output(table, output, list(new), predictor.force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:

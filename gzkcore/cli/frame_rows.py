@@ -18,6 +18,7 @@ from gzkcore.rows.frames import (
     Frame,
     are_booleans,
     as_booleans,
+    as_numbers,
     kind_of,
     read_frame,
     typed,
@@ -122,13 +123,15 @@ def read_rows(
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed
+    regress: bool = False,
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
 
     `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
-    target are labels. Without `test_fraction` the share held out is `SHARE`, and of few rows each
-    fifth in turn. `say` is told what was left out, and what else to know. The table may take
-    `most_bytes` while it is learned from, by default what is available.
+    target are labels, `regress` whether text in it stands for missing numbers. Without
+    `test_fraction` the share held out is `SHARE`, and of few rows each fifth in turn. `say` is told
+    what was left out, and what else to know. The table may take `most_bytes` while it is learned
+    from, by default what is available.
     """
     table.require(by.columns)
     names = [*columns, target, *(name for name in by.columns if name not in columns)]
@@ -148,15 +151,17 @@ def read_rows(
             "these, drawn at random, say what columns hold, and test it"
         )
     n_read = len(whole)
+    if regress:
+        whole.values[target] = as_numbers(table, target, whole[target], numbers)
     if drop_missing:
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
-    y, there = _targets(table, target, whole[target], classify, say)
+    y, there = _targets(table, target, whole[target], classify, say, numbers)
     if classify and not asked and (doubt := doubtful_texts(y[there])):
         _check_target(table, target, y[there])
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
-    is_every = {*columns, by.groups} >= {*table.beside(target)}
+    is_every = {*columns, by.groups} >= {*table.beside(target)} - {*table.index}
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
@@ -363,6 +368,8 @@ def _prepared(
     recipe = Recipe(
         target, kept, [kinds[name] for name in kept],
         seen={name: texts for name, texts in seen.items() if texts},
+        forms={name: form for name, form in table.forms.items() if form and name in kept},
+        missing=sorted(table.reading.missing),
     )  # fmt: skip
     return recipe, recipe.frame(table, numbers, whole.values)
 
@@ -389,7 +396,12 @@ def _west(longitudes: Doubles) -> float:
 
 
 def _targets(
-    table: Table, target: str, column: Values, classify: bool, say: Say
+    table: Table,
+    target: str,
+    column: Values,
+    classify: bool,
+    say: Say,
+    numbers: Integers | None = None,
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Return targets, labels as text or whole numbers where they are, and which are there."""
     if column.dtype.kind == "M":
@@ -404,7 +416,11 @@ def _targets(
             f"{table.path}: column {target!r} has no value in any row; choose another target"
         )
     if missing := int((~there).sum()):
-        say(f"{counted(missing, 'row')} {'has' if missing == 1 else 'have'} no {target}; left out")
+        first = "" if numbers is None else f", the first data row {numbers[~there][0] + 1}"
+        what = table.words.get(target, "")
+        word = what and f"; {what!r} stands for none there, and --missing '' makes it a value"
+        has = "has" if missing == 1 else "have"
+        say(f"{counted(missing, 'row')} {has} no {target}{first}; left out{word}")
     if text:
         filled = column.copy()
         filled[~there] = ""

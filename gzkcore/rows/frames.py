@@ -1,9 +1,9 @@
 """Tables in memory with columns of numbers, dates and text, also with missing values.
 
-All values of a column determine its kind, except missing ones: "number" if each is a number, "date"
-if each is a date such as 2024-12-31 or 31.12.2024, else "text". Text among numbers is more often an
-error than a category. So a column that is mostly numbers is refused, unless it is a short list of
-codes.
+All values of a column determine its kind, except missing ones: "number" if nearly all are numbers,
+"date" if nearly all are dates, see `meaning`, else "text". A few texts among numbers are more often
+errors than categories, and taken as missing; a column that is mostly numbers, but not nearly, is
+refused, unless it is a short list of codes.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,17 +16,18 @@ from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 
-from .dates import ZONES_TOLD, are_mostly_dates, dates_of
+from .dates import are_days
 from .files import Table
-from .values import MISSING, Values, as_number, has_decimal_comma, plain_value
+from .meaning import DATE, MARKS, NUMBER, TEXT, DoubtError, Meaning, meaning_of, told_of_wrong
+from .values import Values, as_number, doubtful_point, plain_value
 
 Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
 
-NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
-LEAVE_EMPTY = "mend such values or leave them empty"
+LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
+SEEN = 1000  # rows whose points may separate thousands
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
 ABOUT = 0.9  # a choice: a sample that is this little too large stays
@@ -198,7 +199,9 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
             return _of_text(table, name, column.astype(str).tolist(), kind, rows)
         if column.dtype.kind not in "biufM":
             raise table.bad_type(name, str(column.dtype))
-        return column if column.dtype.kind == "M" else _finite(table, name, column, rows)
+        if column.dtype.kind == "M":
+            return column
+        return _or_days(table, name, _finite(table, name, column, rows), kind, rows)
     import pyarrow as pa
 
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -212,7 +215,8 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
         )
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        return _or_days(table, name, values, kind, rows)
     if pa.types.is_null(of):
         return _of_text(table, name, [None] * len(column), kind, rows)
     raise table.bad_type(name, str(of))
@@ -228,12 +232,21 @@ def _text(value: object) -> str | None:
 
 
 def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
-    values = np.asarray(values, dtype=np.float64)
+    values = np.array(values, dtype=np.float64)
+    values[np.isin(values, table.reading.codes)] = np.nan
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
         raise table.bad_value(_number_of(rows, row), name, float(values[row]))
     return values
+
+
+def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Rows) -> Values:
+    """Return numbers, or where all are days such as 20241231, these."""
+    if kind == NUMBER or table.reading.missing == {""} or not are_days(values):
+        return values
+    texts = [None if np.isnan(value) else str(int(value)) for value in values]
+    return _of_text(table, name, texts, DATE, rows)
 
 
 def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Rows) -> Values:
@@ -242,47 +255,90 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Ro
     import pyarrow.compute as pc
 
     trimmed = pc.ascii_trim_whitespace(column)
+    words = table.reading.missing
+    marks = MARKS if len(words) > 1 else set()
     try:
-        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
+        absent = pc.is_in(
+            pc.utf8_lower(trimmed), value_set=pa.array([*words, *marks], pa.large_string())
+        )
+        if pc.any(absent).as_py():
+            some = pc.drop_null(pc.filter(trimmed, absent).slice(0, SEEN))
+            word = next((plain_value(value) for value in some if plain_value(value)), "")
+            table.words[name] = word
         numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
     except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
-    if kind in (None, NUMBER):
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
-    return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
+    if kind not in (None, NUMBER) or table.reading.date_format or numbers.null_count == len(column):
+        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
+    some = trimmed.slice(0, SEEN)
+    if table.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
+        text = plain_value(some[row])
+        raise table.in_doubt(
+            _number_of(rows, row), name,
+            f"{text!r} may be {text.replace('.', '')} or {text}; --thousands . or --thousands , "
+            "settles it",
+        )  # fmt: skip
+    values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+    return _or_days(table, name, values, kind, rows)
 
 
 def _of_text(
     table: Table, name: str, texts: list[str | None], kind: str | None, rows: Rows
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
-    texts = [None if t is None or t.strip().lower() in MISSING else t.strip() for t in texts]
+    reading = table.reading
+    texts = [None if t is None or reading.is_missing(t) else t.strip() for t in texts]
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)
+    if not there.any() and kind != TEXT:
+        nothing = np.nan if kind != DATE else np.datetime64("NaT", "us")
+        return np.full(len(texts), nothing)
+    found = None
+    try:
+        if kind != TEXT:
+            found = meaning_of(values, there, reading, kind, table.forms.get(name))
+    except DoubtError as doubt:
+        row = int(np.argmax(there))
+        raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
+    if found is not None:
+        return _as_meant(table, name, values, found, rows, told=kind is None)
     if kind in (None, NUMBER):
         numbers = np.array([as_number(value) for value in texts])
         wrong = there & ~np.isfinite(numbers)
-        if not wrong.any():
-            return numbers
         mostly = 2 * wrong.sum() < there.sum() and len(set(values[there])) > CODES
-        commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
-        if kind == NUMBER or mostly or commas:
+        if kind == NUMBER or mostly:
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)
-    if kind == DATE and not there.any():
-        return np.full(len(texts), np.datetime64("NaT", "us"))
-    if kind in (None, DATE):
-        dates, zoned = dates_of(values, there)
-        if isinstance(dates, np.ndarray):
-            if zoned:
-                warn(ZONES_TOLD.format(name), UserWarning)
-            return dates
-        if kind == DATE or are_mostly_dates(values[there]):
-            raise table.bad_value(
-                _number_of(rows, dates),
-                name,
-                texts[dates],
-                "date such as 2024-12-31",
-                mend=LEAVE_EMPTY,
-            )
+    if kind == DATE:
+        row = int(there.argmax())
+        raise table.bad_value(
+            _number_of(rows, row), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
+        )
+    return values
+
+
+def _as_meant(
+    table: Table, name: str, texts: Values, found: Meaning, rows: Rows, *, told: bool
+) -> Values:
+    """Return values that texts mean; tell how they were read, and which are none."""
+    if told:
+        table.forms[name] = found.form
+    for note in found.notes if told else []:
+        warn(note.format(name), UserWarning)
+    if found.wrong.any():
+        row = int(found.wrong.argmax())
+        place, n_wrong = _number_of(rows, row), int(found.wrong.sum())
+        warn(told_of_wrong(name, texts[row], place, n_wrong, found.kind), UserWarning)
+    return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
+
+
+def as_numbers(table: Table, name: str, column: Values, numbers: Integers) -> Values:
+    """Return a column of a frame as numbers; tell which text is none, and is missing."""
+    if kind_of(column) == DATE:
+        raise table.bad_type(name, "dates")
+    values = np.array([as_number(value) for value in column])
+    wrong = np.array([value is not None for value in column], dtype=bool) & np.isnan(values)
+    if kind_of(column) == TEXT and wrong.any():
+        row = int(wrong.argmax())
+        warn(told_of_wrong(name, column[row], int(numbers[row]), int(wrong.sum()), NUMBER))
     return values

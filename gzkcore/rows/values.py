@@ -16,8 +16,14 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 # What stands for a missing value in text, in small letters.
-MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
+MISSING = frozenset(
+    {
+        "", "na", "n/a", "n.a.", "nan", "-nan", "nat", "null", "none", "<na>", "?", "#n/a", "#na",
+        "#n/a n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!",
+    }
+)  # fmt: skip
 
+INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
 
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
@@ -67,6 +73,11 @@ class BadValueError(ValueError):
         self.is_missing, self.has_comma = is_missing, has_comma
 
 
+def is_index(name: str, place: int) -> bool:
+    """Say whether the column of this name and place is a saved index, of pandas or of R."""
+    return INDEX.fullmatch(name) is not None or (name == "" and place == 0)
+
+
 def is_missing(value: Any) -> bool:
     """Say whether a value of a file stands for none: NaN, or one of the words for that."""
     if isinstance(value, str):
@@ -94,10 +105,28 @@ def may_be_thousands(text: str) -> bool:
     return re.match(THOUSANDS % ",", text) is not None
 
 
-def doubtful_point(column: Any) -> int | None:
-    """Return the first row of text with decimal commas whose point seems to separate thousands.
+def without_groups(column: Any, mark: str) -> tuple[Any, int | None, int | None]:
+    """Remove what separates thousands from numbers in text.
 
-    Points seem to beside commas, and beside whole numbers where all have three digits behind them.
+    Returns the column, the first row that had such a mark, and the first where it stands elsewhere.
+    """
+    import pyarrow.compute as pc
+
+    def like(pattern: str) -> Any:
+        return pc.fill_null(pc.match_substring_regex(column, rf"^\s*[-+]?{pattern}\s*$"), False)
+
+    point = re.escape(mark)
+    marked = like(rf"[0-9.,]*{point}[0-9.,]*")
+    grouped = like(rf"[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}})+(?:[.,][0-9]+)?")
+    first, other = (pc.index(of, True).as_py() for of in (grouped, pc.and_not(marked, grouped)))
+    plain = pc.if_else(grouped, pc.replace_substring(column, mark, ""), column)
+    return plain, None if first < 0 else int(first), None if other < 0 else int(other)
+
+
+def doubtful_point(column: Any) -> int | None:
+    """Return the first row of text whose point may separate thousands, None if none does.
+
+    It may beside decimal commas, and beside whole numbers where three digits follow each point.
     """
     import pyarrow.compute as pc
 

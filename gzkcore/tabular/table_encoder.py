@@ -11,6 +11,7 @@
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
+- "index": left out; a saved index of pandas, such as "Unnamed: 0".
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
@@ -70,9 +71,18 @@ from gzkcore.rows.categories import (
     spelt_as,
     texts_of,
 )
-from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
+from gzkcore.rows.dates import DAY_FIRST, are_days, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
-from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
+from gzkcore.rows.meaning import (
+    DATE,
+    NUMBER,
+    DoubtError,
+    Meaning,
+    Reading,
+    meaning_of,
+    told_of_wrong,
+)
+from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
 
@@ -104,7 +114,7 @@ ALIKE = 0.99  # a choice: the mean of the unit vectors of a phase that hardly va
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
 LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
-LEFT_OUT = {"constant", "name"}
+LEFT_OUT = {"constant", "name", "index"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
 NEW_LEVELS = (
     "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
@@ -182,7 +192,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             entries(
                 name=text(),
                 kind=text(
-                    "number", "category", "latitude", "longitude", "constant", "name", "nothing"
+                    "number",
+                    "category",
+                    "latitude",
+                    "longitude",
+                    "constant",
+                    "name",
+                    "index",
+                    "nothing",
                 ),
                 was=text(*sorted(LEFT_OUT)).if_there(),
                 holds=text(*HELD).if_there(),
@@ -192,6 +209,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 scale=number().if_there(),
                 quantiles=doubles(None).if_there(),
                 periods=sequence(text(*PERIODS)).if_there(),
+                form=sequence(text()).if_there(),
                 levels=sequence(text()).if_there(),
                 order=sequence(text()).if_there(),
                 first=text().if_there(),
@@ -233,8 +251,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with fitting(self):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
+            index = _saved_index(X, names)
             found = [
-                self._described(name, values, holds, orders.get(name))
+                {"name": name, "kind": "index"}
+                if name in index
+                else self._described(name, values, holds, orders.get(name))
                 for name, (values, holds) in zip(names, columns, strict=True)
             ]
             _find_places(found, [values for values, _ in columns])
@@ -255,12 +276,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self, name: str, values: Values, holds: str, order: list[str] | None
     ) -> dict[str, Any]:
         """Return a column's name, kind and encoding."""
-        if holds == TEXTS:
-            seconds, zoned = seconds_of_texts(values, missing_of(values))
-            if not isinstance(seconds, int) and not np.isnan(seconds).all():
-                values, holds = seconds, DATES
-                if zoned:
-                    warn(ZONES_TOLD.format(name), UserWarning)
+        form: list[str] | None = None
+        if holds == TEXTS and (meant := _meaning_of(name, values)) is not None:
+            form = meant.form
+            values, holds = _seconds_or_numbers(meant, name)
+        elif holds == NUMBERS and are_days(values):
+            form = [DAY_FIRST]
+            values, holds = _seconds_of_days(values), DATES
+            warn(f"column {name!r} holds days such as 20241231, and is read as dates", UserWarning)
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
             raise ValueError(
@@ -272,6 +295,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return category_of(name, values, missing, order)
         values = values.astype(np.float64)
         found = _number(name, values, missing) | {"holds": holds}
+        if form:
+            found["form"] = form
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
             warn(SENTINEL.format(f"column {name!r}", sentinel), UserWarning)
@@ -390,6 +415,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for words, chosen in {
             "left out because they are constant": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
+            ],
+            "left out because they seem to be a saved index": [
+                c for c in self.columns_ if c.get("was", c["kind"]) == "index"
             ],
             "left out because nearly every row has a different text": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "name"
@@ -722,8 +750,10 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     name = column["name"]
     fitted = column["holds"]
     if holds in (LEVELLED, TEXTS):
-        return _numbers_of_objects(name, values, fitted)
+        return _numbers_of_objects(name, values, fitted, column.get("form"))
     found: Doubles = values.astype(np.float64)
+    if (fitted, holds) == (DATES, NUMBERS) and are_days(found):
+        return _seconds_of_days(found)
     if holds != fitted and not np.isnan(found).all():
         now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
         remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
@@ -733,30 +763,93 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     return found
 
 
-def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
+def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] | None) -> Doubles:
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
-    missing = missing_of(values)
-    if fitted == DATES:
-        seconds, _ = seconds_of_texts(values, missing)
-        if not isinstance(seconds, int):
-            return seconds
+    kind = {NUMBERS: NUMBER, DATES: DATE}.get(fitted)
+    texts, there = _texts_in(values)
+    meant = kind and meaning_of(texts, there, Reading(), kind, form)
+    if not meant:
+        if not there.any():
+            return np.full(len(values), np.nan)
         raise ValueError(
-            f"column {name!r} had dates in fit, but has {values[seconds]!r} now; pass dates, as "
-            "text such as 2024-12-31"
+            f"column {name!r} had {fitted} in fit, but has {values[there][0]!r} now; pass "
+            + ("dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values")
         )
-    found = np.full(len(values), np.nan)
-    for row in np.flatnonzero(~missing):
-        try:
-            if fitted != NUMBERS:
-                raise ValueError  # noqa: TRY301  told below, with the remedy
-            found[row] = float(values[row])
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"column {name!r} had {fitted} in fit, but has {values[row]!r} now; pass the same "
-                "kind of values"
-            ) from None
-    _check_finite(found, name)
-    return found
+    _warn_of_wrong(name, texts, meant)
+    return _seconds_or_numbers(meant, name)[0]
+
+
+def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """Return objects as text, and which are not missing."""
+    there = ~missing_of(values)
+    texts = np.full(len(values), "", dtype=object)
+    texts[there] = [str(value).strip() for value in values[there]]
+    there[there] = [not Reading().is_missing(text) for text in texts[there]]
+    return texts, there
+
+
+def _meaning_of(name: str, values: Values) -> Meaning | None:
+    """Return what objects mean if these are dates, or numbers with units or a few texts.
+
+    Text of numbers alone is a category: who has it knows of the numbers.
+    """
+    texts, there = _texts_in(values)
+    try:
+        meant = meaning_of(texts, there, Reading())
+    except DoubtError as doubt:
+        warn(
+            f"column {name!r} is taken for text: {doubt}; convert it, for one of them", UserWarning
+        )
+        return None
+    if meant is None:
+        return None
+    plain = meant.kind == NUMBER and not meant.form and not meant.wrong.any()
+    words = [value for value in values[~there] if isinstance(value, str) and value.strip()]
+    if plain and not words and all(isinstance(value, str) for value in values[there]):
+        return None
+    for note in meant.notes:
+        warn(note.format(name), UserWarning)
+    if words and meant.kind == NUMBER and not meant.wrong.any():
+        row = next(row for row in np.flatnonzero(~there) if str(values[row]).strip())
+        warn(told_of_wrong(name, values[row], int(row), len(words), NUMBER), UserWarning)
+    _warn_of_wrong(name, texts, meant)
+    return meant
+
+
+def _warn_of_wrong(name: str, texts: Values, meant: Meaning) -> None:
+    """Say which texts are not what nearly all of their column are."""
+    if meant.wrong.any():
+        row = int(meant.wrong.argmax())
+        n_wrong = int(meant.wrong.sum())
+        warn(told_of_wrong(name, texts[row], row, n_wrong, meant.kind), UserWarning)
+
+
+def _seconds_or_numbers(meant: Meaning, name: str) -> tuple[Doubles, str]:
+    if meant.kind == DATE:
+        return seconds_of_array(meant.values), DATES
+    _check_finite(meant.values, name)
+    return meant.values, NUMBERS
+
+
+def _seconds_of_days(values: Doubles) -> Doubles:
+    """Return seconds of days such as 20241231."""
+    year, month, day = values // 10000, values // 100 % 100, values % 100
+    months = np.where(np.isnan(values), 0, (year - 1970) * 12 + month - 1).astype("M8[M]")
+    seconds = seconds_of_array(months.astype("M8[D]")) + 86400.0 * (day - 1)
+    return np.asarray(seconds)
+
+
+def _saved_index(X: Any, names: list[str]) -> set[str]:
+    """Return which columns of a frame are a saved index, and warn; the command tells of its own."""
+    index = {name for place, name in enumerate(names) if is_index(name, place)}
+    if isinstance(X, Frame) or len(index) == len(names):
+        return set()
+    for name in sorted(index):
+        warn(
+            f"column {name!r} seems to be a saved index, and is left out; rename it to keep it",
+            UserWarning,
+        )
+    return index
 
 
 def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
