@@ -157,7 +157,7 @@ def read_rows(
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
-    y, there = _targets(table, target, whole[target], classify, say, numbers)
+    y, there = _targets(table, target, whole[target], numbers, classify, say)
     if classify and not asked and (doubt := doubtful_texts(y[there])):
         _check_target(table, target, y[there])
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
@@ -396,12 +396,7 @@ def _west(longitudes: Doubles) -> float:
 
 
 def _targets(
-    table: Table,
-    target: str,
-    column: Values,
-    classify: bool,
-    say: Say,
-    numbers: Integers | None = None,
+    table: Table, target: str, column: Values, numbers: Integers, classify: bool, say: Say
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Return targets, labels as text or whole numbers where they are, and which are there."""
     if column.dtype.kind == "M":
@@ -416,11 +411,10 @@ def _targets(
             f"{table.path}: column {target!r} has no value in any row; choose another target"
         )
     if missing := int((~there).sum()):
-        first = "" if numbers is None else f", the first data row {numbers[~there][0] + 1}"
-        what = table.words.get(target, "")
-        word = what and f"; {what!r} stands for none there, and --missing '' makes it a value"
-        has = "has" if missing == 1 else "have"
-        say(f"{counted(missing, 'row')} {has} no {target}{first}; left out{word}")
+        has, word = "has" if missing == 1 else "have", table.words.get(target)
+        more = f" ({word!r} means none; --missing '' makes it a value)" if word else ""
+        first = numbers[~there][0] + 1
+        say(f"{counted(missing, 'row')} {has} no {target}, data row {first} first{more}; left out")
     if text:
         filled = column.copy()
         filled[~there] = ""

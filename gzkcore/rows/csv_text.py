@@ -173,7 +173,7 @@ def delimiter_of(header: str) -> str:
     bare = re.sub(_QUOTED.decode(), "", header)
     found = max(",;\t", key=bare.count)
     words = bare.split()
-    of_r = re.fullmatch(r'"[^"]*"(?: "[^"]*")+', header.strip()) is not None
+    of_r = re.fullmatch(r'"[^"]*"(?: (?:"[^"]*"|[^\s,;"]+))+', header.strip()) is not None
     of_numbers = found not in bare and len(words) > 1 and all(map(is_number, words))
     return " " if of_r or of_numbers else found
 

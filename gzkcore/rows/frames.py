@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.warn import warn
 
 from .dates import are_days
 from .files import Table
-from .meaning import DATE, MARKS, NUMBER, TEXT, DoubtError, Meaning, meaning_of, told_of_wrong
+from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, meaning_of, tell
 from .values import Values, as_number, doubtful_point, plain_value
 
 Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
@@ -232,8 +231,7 @@ def _text(value: object) -> str | None:
 
 
 def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
-    values = np.array(values, dtype=np.float64)
-    values[np.isin(values, table.reading.codes)] = np.nan
+    values = table.reading.as_missing(np.asarray(values, dtype=np.float64))
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
@@ -243,7 +241,7 @@ def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
 
 def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Rows) -> Values:
     """Return numbers, or where all are days such as 20241231, these."""
-    if kind == NUMBER or table.reading.missing == {""} or not are_days(values):
+    if kind == NUMBER or not are_days(values):
         return values
     texts = [None if np.isnan(value) else str(int(value)) for value in values]
     return _of_text(table, name, texts, DATE, rows)
@@ -255,16 +253,10 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Ro
     import pyarrow.compute as pc
 
     trimmed = pc.ascii_trim_whitespace(column)
-    words = table.reading.missing
-    marks = MARKS if len(words) > 1 else set()
+    words = pa.array(table.reading.missing | table.reading.marks, pa.large_string())
     try:
-        absent = pc.is_in(
-            pc.utf8_lower(trimmed), value_set=pa.array([*words, *marks], pa.large_string())
-        )
-        if pc.any(absent).as_py():
-            some = pc.drop_null(pc.filter(trimmed, absent).slice(0, SEEN))
-            word = next((plain_value(value) for value in some if plain_value(value)), "")
-            table.words[name] = word
+        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
+        table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py() or ""
         numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
     except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
@@ -301,7 +293,11 @@ def _of_text(
         row = int(np.argmax(there))
         raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
     if found is not None:
-        return _as_meant(table, name, values, found, rows, told=kind is None)
+        numbers = rows + np.arange(len(texts)) if isinstance(rows, int) else rows
+        tell(name, values, found, numbers)
+        if kind is None:
+            table.forms[name] = found.form
+        return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
     if kind in (None, NUMBER):
         numbers = np.array([as_number(value) for value in texts])
         wrong = there & ~np.isfinite(numbers)
@@ -317,28 +313,11 @@ def _of_text(
     return values
 
 
-def _as_meant(
-    table: Table, name: str, texts: Values, found: Meaning, rows: Rows, *, told: bool
-) -> Values:
-    """Return values that texts mean; tell how they were read, and which are none."""
-    if told:
-        table.forms[name] = found.form
-    for note in found.notes if told else []:
-        warn(note.format(name), UserWarning)
-    if found.wrong.any():
-        row = int(found.wrong.argmax())
-        place, n_wrong = _number_of(rows, row), int(found.wrong.sum())
-        warn(told_of_wrong(name, texts[row], place, n_wrong, found.kind), UserWarning)
-    return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
-
-
 def as_numbers(table: Table, name: str, column: Values, numbers: Integers) -> Values:
     """Return a column of a frame as numbers; tell which text is none, and is missing."""
     if kind_of(column) == DATE:
         raise table.bad_type(name, "dates")
     values = np.array([as_number(value) for value in column])
-    wrong = np.array([value is not None for value in column], dtype=bool) & np.isnan(values)
-    if kind_of(column) == TEXT and wrong.any():
-        row = int(wrong.argmax())
-        warn(told_of_wrong(name, column[row], int(numbers[row]), int(wrong.sum()), NUMBER))
+    wrong = np.isnan(values) & np.array([isinstance(value, str) for value in column], dtype=bool)
+    tell(name, column, Meaning(NUMBER, values, wrong, [], []), numbers)
     return values

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 
 from .categories import are_answers
@@ -43,13 +44,17 @@ class Reading(NamedTuple):
     keep: tuple[str, ...] = ()  # columns that seem to be a saved index, and predict
 
     @property
-    def codes(self) -> list[float]:
-        """The numbers that stand for a missing value."""
-        return [number for word in self.missing if np.isfinite(number := as_number(word))]
+    def marks(self) -> frozenset[str]:
+        """What stands for a missing value among numbers and dates alone."""
+        return MARKS if len(self.missing) > 1 else frozenset()
 
     def is_missing(self, text: str) -> bool:
         """Say whether a text stands for a missing value in any column."""
         return text.strip().lower() in self.missing
+
+    def as_missing(self, numbers: Doubles) -> Doubles:
+        """Return numbers with NaN for those that stand for a missing value."""
+        return np.where(np.isin(numbers, [*map(as_number, self.missing)]), np.nan, numbers)
 
 
 DEFAULT = Reading()
@@ -92,8 +97,7 @@ def meaning_of(
     DoubtError
         If numbers or dates have two readings.
     """
-    marks = np.array([text in MARKS for text in texts], dtype=bool) & ("" in reading.missing)
-    there = there & ~(marks & (len(reading.missing) > 1))
+    there = there & ~np.array([text in reading.marks for text in texts], dtype=bool)
     some = texts[there].tolist()
     if not some:
         return None
@@ -102,7 +106,9 @@ def meaning_of(
         found = _dates(texts, there, some, reading, form)
     if found is None and kind in (None, NUMBER):
         found = _numbers(texts, there, some, reading, kind, form)
-    return found if found is not None and found.wrong.sum() <= FEW * len(some) else None
+    if found is None or found.wrong.sum() > FEW * len(some):
+        return None
+    return found if kind is None else found._replace(notes=[])
 
 
 def _dates(
@@ -146,7 +152,7 @@ def _numbers(
         values = _parsed(texts, there, parse)
     wrong = there & np.isnan(values)
     right = texts[there & ~wrong]
-    notes = _notes_of(form, right, parse) if form and not known and len(right) else []
+    notes = _notes_of(form, right, parse) if form and len(right) else []
     return Meaning(NUMBER, values, wrong, form or [], notes)
 
 
@@ -237,9 +243,18 @@ def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> 
     return [f"column {{!r}} holds numbers as text, such as {example!r}, read as {number}{what}"]
 
 
-def told_of_wrong(name: str, text: str, row: int, number: int, kind: str) -> str:
-    """Say which text among numbers or dates is taken as missing."""
-    more = f", and {counted(number - 1, 'other')}" if number > 1 else ""
-    return (
-        f"column {name!r}: {text!r} in data row {row + 1}{more} is no {kind}, and taken as missing"
-    )
+def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None) -> None:
+    """Warn of how a column is read, and of texts that are not of its kind.
+
+    The rows have these numbers in their table, by default they count from 0.
+    """
+    for note in meant.notes:
+        warn(note.format(name), UserWarning)
+    if wrong := np.flatnonzero(meant.wrong).tolist():
+        row = wrong[0] if rows is None else int(rows[wrong[0]])
+        more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
+        warn(
+            f"column {name!r}: {texts[wrong[0]]!r} in data row {row + 1}{more}: no {meant.kind}, "
+            "taken as missing",
+            UserWarning,
+        )

@@ -71,17 +71,9 @@ from gzkcore.rows.categories import (
     spelt_as,
     texts_of,
 )
-from gzkcore.rows.dates import DAY_FIRST, are_days, seconds_of, seconds_of_array
+from gzkcore.rows.dates import DAY_FIRST, are_days, dates_of, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
-from gzkcore.rows.meaning import (
-    DATE,
-    NUMBER,
-    DoubtError,
-    Meaning,
-    Reading,
-    meaning_of,
-    told_of_wrong,
-)
+from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, meaning_of, tell
 from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
@@ -279,7 +271,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         form: list[str] | None = None
         if holds == TEXTS and (meant := _meaning_of(name, values)) is not None:
             form = meant.form
-            values, holds = _seconds_or_numbers(meant, name)
+            values, holds = _seconds_or_numbers(name, meant)
         elif holds == NUMBERS and are_days(values):
             form = [DAY_FIRST]
             values, holds = _seconds_of_days(values), DATES
@@ -767,25 +759,25 @@ def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] 
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(fitted)
     texts, there = _texts_in(values)
-    meant = kind and meaning_of(texts, there, Reading(), kind, form)
-    if not meant:
-        if not there.any():
-            return np.full(len(values), np.nan)
-        raise ValueError(
-            f"column {name!r} had {fitted} in fit, but has {values[there][0]!r} now; pass "
-            + ("dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values")
-        )
-    _warn_of_wrong(name, texts, meant)
-    return _seconds_or_numbers(meant, name)[0]
+    meant = kind and meaning_of(texts, there, DEFAULT, kind, form)
+    if meant:
+        tell(name, texts, meant)
+        return _seconds_or_numbers(name, meant)[0]
+    if not there.any():
+        return np.full(len(values), np.nan)
+    what = "dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values"
+    raise ValueError(
+        f"column {name!r} had {fitted} in fit, but has {values[there][0]!r} now; pass {what}"
+    )
 
 
 def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
     """Return objects as text, and which are not missing."""
-    there = ~missing_of(values)
-    texts = np.full(len(values), "", dtype=object)
-    texts[there] = [str(value).strip() for value in values[there]]
-    there[there] = [not Reading().is_missing(text) for text in texts[there]]
-    return texts, there
+    gone = missing_of(values)
+    texts = np.array(
+        ["" if no else str(v).strip() for v, no in zip(values, gone, strict=True)], "O"
+    )
+    return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
 
 
 def _meaning_of(name: str, values: Values) -> Meaning | None:
@@ -795,36 +787,22 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     """
     texts, there = _texts_in(values)
     try:
-        meant = meaning_of(texts, there, Reading())
+        meant = meaning_of(texts, there, DEFAULT)
     except DoubtError as doubt:
-        warn(
-            f"column {name!r} is taken for text: {doubt}; convert it, for one of them", UserWarning
-        )
+        warn(f"column {name!r} is taken for text: {doubt}, or convert it", UserWarning)
         return None
     if meant is None:
         return None
-    plain = meant.kind == NUMBER and not meant.form and not meant.wrong.any()
-    words = [value for value in values[~there] if isinstance(value, str) and value.strip()]
-    if plain and not words and all(isinstance(value, str) for value in values[there]):
-        return None
-    for note in meant.notes:
-        warn(note.format(name), UserWarning)
-    if words and meant.kind == NUMBER and not meant.wrong.any():
-        row = next(row for row in np.flatnonzero(~there) if str(values[row]).strip())
-        warn(told_of_wrong(name, values[row], int(row), len(words), NUMBER), UserWarning)
-    _warn_of_wrong(name, texts, meant)
+    plain = meant.kind == NUMBER and not meant.form
+    if plain:  # words for a missing value are told too
+        meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
+        if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
+            return None
+    tell(name, texts, meant)
     return meant
 
 
-def _warn_of_wrong(name: str, texts: Values, meant: Meaning) -> None:
-    """Say which texts are not what nearly all of their column are."""
-    if meant.wrong.any():
-        row = int(meant.wrong.argmax())
-        n_wrong = int(meant.wrong.sum())
-        warn(told_of_wrong(name, texts[row], row, n_wrong, meant.kind), UserWarning)
-
-
-def _seconds_or_numbers(meant: Meaning, name: str) -> tuple[Doubles, str]:
+def _seconds_or_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
     if meant.kind == DATE:
         return seconds_of_array(meant.values), DATES
     _check_finite(meant.values, name)
@@ -833,10 +811,9 @@ def _seconds_or_numbers(meant: Meaning, name: str) -> tuple[Doubles, str]:
 
 def _seconds_of_days(values: Doubles) -> Doubles:
     """Return seconds of days such as 20241231."""
-    year, month, day = values // 10000, values // 100 % 100, values % 100
-    months = np.where(np.isnan(values), 0, (year - 1970) * 12 + month - 1).astype("M8[M]")
-    seconds = seconds_of_array(months.astype("M8[D]")) + 86400.0 * (day - 1)
-    return np.asarray(seconds)
+    there = ~np.isnan(values)
+    texts = np.array([f"{value:.0f}" for value in values], dtype=object)
+    return seconds_of_array(dates_of(texts, there)[0])
 
 
 def _saved_index(X: Any, names: list[str]) -> set[str]:

@@ -114,7 +114,7 @@ def test_in_a_pass_a_value_of_another_kind_is_named(plain):
     source = frame_rows.TableSource(
         tables.open_table("data.csv"), recipe, "number", False, False, 0.1, 0
     )
-    with pytest.warns(UserWarning, match=r"column 'a': 'x' in data row 301 is no number"):
+    with pytest.warns(UserWarning, match=r"column 'a': 'x' in data row 301: no number"):
         list(source)
 
 
@@ -280,7 +280,7 @@ def test_rows_with_missing_values_are_dropped(capsys, plain, options):
     gaps["c"][90] = "x"
     write("gaps.csv", gaps)
     notes = run(capsys, "fit", "gaps.csv", *arguments, "--drop-missing", "--force")["notes"]
-    assert "column 'c': 'x' in data row 91 is no number" in "".join(notes)
+    assert "column 'c': 'x' in data row 91: no number" in "".join(notes)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_too_few_rows_without_gaps(capsys, options):
 def test_two_values_may_be_labels_by_an_option_of_fit():
     """Which other commands that read such a table don't have."""
     said = []
-    frame_rows._targets(None, "y", np.array([0.0, 1.0]), classify=False, say=said.append)
+    frame_rows._targets(None, "y", np.array([0.0, 1.0]), np.arange(2), False, said.append)
     assert said == ["y has two values; gzkcore fit --classify treats them as labels"]
 
 
@@ -266,7 +266,7 @@ def test_a_day_that_is_none_among_dates_is_named(wrong):
     a = np.random.default_rng(0).standard_normal(40)
     dates = [f"2024-01-{1 + i % 28:02}" for i in range(40)]
     write("data.csv", {"a": a, "day": [*dates[:6], wrong, *dates[7:]], "y": a})
-    with pytest.warns(UserWarning, match=f"column 'day': '{wrong}' in data row 7 is no date"):
+    with pytest.warns(UserWarning, match=f"column 'day': '{wrong}' in data row 7: no date"):
         frame = read_frame(open_table("data.csv"), ["day"], lambda *_: None).frame
     assert np.isnat(frame["day"]).sum() == 1
 

@@ -47,8 +47,8 @@ MANY = [*range(100, 140)]
 
 @pytest.mark.parametrize(("values", "expected", "told"), [
     (["1", "?", "#N/A", "-", "n/a", "2"], [1, NAN, NAN, NAN, NAN, 2], "^$"),
-    ([*MANY, "x"], [*MANY, NAN], "column 'a': 'x' in data row 41 is no number, and taken as miss"),
-    ([*MANY, "x", "x"], [*MANY, NAN, NAN], "'x' in data row 41, and 1 other is no number"),
+    ([*MANY, "x"], [*MANY, NAN], "column 'a': 'x' in data row 41: no number, taken as miss"),
+    ([*MANY, "x", "x"], [*MANY, NAN, NAN], "'x' in data row 41 and 1 other: no number"),
     (["12.5 kmpl", "7 kmpl"], [12.5, 7], "such as '12.5 kmpl', read as 12.5, without the unit 'k"),
     (["998 CC", "1248 CC"], [998, 1248], "without the unit 'CC'"),
     (["19M", "120k", "1.5M"], [19e6, 120e3, 1.5e6], "read as"),
