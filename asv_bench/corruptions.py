@@ -24,7 +24,7 @@ class Spoilt:
 
     def __init__(self, rng, n_rows):
         self.rng, self.delimiter, self.decimal, self.space = rng, ",", ".", ""
-        self.above, self.units, self.numbered = [], False, False
+        self.above, self.units, self.numbered, self.sep = [], False, False, False
         a, b = rng.uniform(0.2, 10, n_rows), 10 ** rng.uniform(2.5, 5.5, n_rows)
         day, kind = rng.integers(0, 1500, n_rows), rng.choice(["u", "v, w", "None"], n_rows)
         self.days = np.datetime64("2019-01-01") + day
@@ -70,7 +70,8 @@ class Spoilt:
             ]
             start = [str(number)] if self.numbered and number else []
             lines.append((self.delimiter + self.space).join([*start, *values]))
-        return "\n".join([*self.above, *lines]) + "\n"
+        sep = [f"sep={self.delimiter}"] * self.sep
+        return "\n".join([*sep, *self.above, *lines]) + "\n"
 
 
 def _index(t):
@@ -111,7 +112,7 @@ KINDS = {
     "dates": (_date, "'when'"),
     "thousands": (_thousands, "'people'"),
     "decimal commas": (_commas, "decimal comma"),
-    "sep=": (lambda t: t.above.append(f"sep={t.delimiter}"), "sep="),
+    "sep=": (lambda t: setattr(t, "sep", True), "sep="),
     "logger": (_logger, "--skip-lines"),
     "line of units": (lambda t: setattr(t, "units", True), "below the names|data row 1"),
     "spaces": (lambda t: setattr(t, "space", " "), "space"),

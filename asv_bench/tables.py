@@ -146,7 +146,7 @@ def import_time(options):
 # ---- the command
 
 
-def main():
+def main():  # noqa: PLR0915  one statement for each command
     """Read the command line and print the table."""
     about, _, _ = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(prog="tables.py", description=about)

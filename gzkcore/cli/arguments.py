@@ -2,7 +2,10 @@
 
 import contextlib
 import csv
+import functools
+import inspect
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -40,39 +43,20 @@ Classify = Annotated[
     bool,
     typer.Option("--classify", help="Treat numbers of the target as labels, as text always is."),
 ]
-DecimalComma = Annotated[
-    bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
-]
-# A group of options in the help.
-READING = "How the table is written"
-Thousands = Annotated[
-    str | None,
-    typer.Option(rich_help_panel=READING, help="What separates thousands: a point or a comma."),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=READING,
-        help="More words a,b,c that stand for a missing value, beside NA, null, ? and the like; "
-        "'' for none but empty cells.",
-    ),
-]
-DateFormat = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=READING,
-        help="The format of dates that are not understood otherwise, such as %d/%m/%y %H:%M.",
-    ),
-]
-SkipLines = Annotated[
-    int, typer.Option(rich_help_panel=READING, min=0, help="Leave out lines above the names.")
-]
-Keep = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=READING, help="Columns a,b,c that predict though they seem an index."
-    ),
-]
+READING_OPTIONS: dict[str, Any] = {
+    name: Annotated[
+        kind,
+        typer.Option(f"--{name.replace('_', '-')}", rich_help_panel="How text is read", help=told),
+    ]
+    for name, (kind, told) in {
+        "decimal_comma": (bool, "Numbers have a decimal comma."),
+        "thousands": (str | None, "What separates thousands: a point or a comma."),
+        "missing": (str | None, "More words a,b,c for a missing value; '' for empty cells alone."),
+        "date_format": (str | None, "The format of dates not understood otherwise: '%d/%m/%y'."),
+        "skip_lines": (int, "How many lines stand above the names of the columns."),
+        "keep": (str | None, "Columns a,b,c that predict though they seem to be a saved index."),
+    }.items()
+}
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
 ErrorPlot = Annotated[
@@ -120,30 +104,48 @@ class LearnerOptions(NamedTuple):
 
 
 def reading_of(
-    *, decimal_comma: bool, thousands: str | None = None, missing: str | None = None,
+    *, decimal_comma: bool = False, thousands: str | None = None, missing: str | None = None,
     date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
 ) -> "Reading":  # fmt: skip
     """Return how a table is to be read by these options."""
-    from gzkcore.rows.meaning import Reading
+    from gzkcore.rows.meaning import DEFAULT
 
-    known = Reading()
-    if thousands is not None and thousands not in (*".,",):
+    if thousands not in (None, *".,"):
         raise ValueError(
             f"--thousands must be . or ,; got {thousands}; spaces and apostrophes need no option"
         )
-    words = known.missing if missing is None else frozenset({""})
+    words = DEFAULT.missing if missing is None else frozenset({""})
     if missing:
-        words = known.missing | {word.lower() for word in names_in(missing)}
-    return known._replace(
+        words = DEFAULT.missing | {word.lower() for word in names_in(missing)}
+    return DEFAULT._replace(
         decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
         date_format=date_format or "", skip_lines=skip_lines,
-        keep=() if keep is None else (*names_in(keep),),
+        keep=() if keep is None else (*(names_in(keep) or [""]),),
     )  # fmt: skip
+
+
+def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `reading_of` for its parameter `reading`."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        options = {name: given.pop(name) for name in READING_OPTIONS}
+        command(**given, reading=reading_of(**options))
+
+    own = inspect.signature(command, eval_str=False).parameters
+    known = inspect.signature(reading_of).parameters
+    more = [known[name].replace(annotation=of) for name, of in READING_OPTIONS.items()]
+    with_options.__annotations__ = {**command.__annotations__, **READING_OPTIONS}
+    del with_options.__annotations__["reading"]
+    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*(each for name, each in own.items() if name != "reading"), *more]
+    )
+    return with_options
 
 
 def names_in(text: str) -> list[str]:
     """Return the names that a text lists, those with commas in quotes."""
-    return next(csv.reader([text], skipinitialspace=True), []) or [""]
+    return next(csv.reader([text], skipinitialspace=True), [])
 
 
 def chosen_columns(
@@ -162,7 +164,9 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        chosen = [name if name in table.names else name.strip() for name in names_in(columns)]
+        chosen = [
+            name if name in table.names else name.strip() for name in names_in(columns) or [""]
+        ]
     else:
         table.require([] if target is None else [target])
         table.check_whole()

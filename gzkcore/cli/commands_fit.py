@@ -10,33 +10,30 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
-    DateFormat,
-    DecimalComma,
     Force,
-    Keep,
     Lat,
     LearnerOptions,
     Lon,
-    Missing,
-    SkipLines,
     TestBy,
-    Thousands,
     check_new_model,
     check_not_the_table,
     check_picture,
     check_positive,
     chosen_columns,
-    reading_of,
+    reads_a_table,
 )
 from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
+    from gzkcore.rows.meaning import Reading
+
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
 LIMITS, CHOSEN, TEST = "Limits", "A model that you choose", "The test on held-out rows"
 
 
+@reads_a_table
 def fit(
     data: Data,
     target: Annotated[str, typer.Option(help="The column to predict.")],
@@ -53,7 +50,6 @@ def fit(
             "--drop-missing", help="Leave out rows with missing values instead of filling them in."
         ),
     ] = False,
-    decimal_comma: DecimalComma = False,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -77,11 +73,6 @@ def fit(
         bool,
         typer.Option("--regress", help="Treat the target as numbers; leave out rows of text."),
     ] = False,
-    thousands: Thousands = None,
-    missing: Missing = None,
-    date_format: DateFormat = None,
-    skip_lines: SkipLines = 0,
-    keep: Keep = None,
     whole: Annotated[
         bool, typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel.")
     ] = False,
@@ -143,6 +134,8 @@ def fit(
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
     ] = None,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
 
@@ -162,10 +155,6 @@ def fit(
 
     if classify and regress:
         raise ValueError("--classify can't be combined with --regress; give one of them")
-    reading = reading_of(
-        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
-        skip_lines=skip_lines, keep=keep,
-    )  # fmt: skip
     table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)

@@ -5,7 +5,7 @@ import math
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,26 +16,20 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
-    DateFormat,
-    DecimalComma,
     ErrorPlot,
     ForcePlot,
     InputColumns,
-    Keep,
     KernelGamma,
     KernelName,
     Lat,
     Lon,
-    Missing,
-    SkipLines,
-    Thousands,
     Widths,
     check_picture,
     check_positive,
     check_results,
     kernel_of,
     origin,
-    reading_of,
+    reads_a_table,
     widths_of,
 )
 from .output import (
@@ -50,7 +44,11 @@ from .output import (
     resumable,
 )
 
+if TYPE_CHECKING:
+    from gzkcore.rows.meaning import Reading
 
+
+@reads_a_table
 def plan(
     data: Data,
     target: Annotated[
@@ -69,17 +67,13 @@ def plan(
     ] = 1.0,
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
-    decimal_comma: DecimalComma = False,
-    thousands: Thousands = None,
-    missing: Missing = None,
-    date_format: DateFormat = None,
-    skip_lines: SkipLines = 0,
-    keep: Keep = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw error against features: .png, .pdf or .svg.")
     ] = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Recommend features, and how many of them, for a kernel on the columns of a table.
 
@@ -97,10 +91,6 @@ def plan(
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
-    reading = reading_of(
-        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
-        skip_lines=skip_lines, keep=keep,
-    )  # fmt: skip
     table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     check_positive("--max-error", max_error)
@@ -129,7 +119,7 @@ def plan(
     else:
         if target is not None:
             given = {"--target": target, "--lat": lat, "--lon": lon, "--columns": columns}
-            flags = {"--classify": classify, "--decimal-comma": decimal_comma}
+            flags = {"--classify": classify, "--decimal-comma": reading.decimal_comma}
             print_lines(_fit_with(data, given, flags), "")
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
     if failed:
@@ -197,6 +187,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
     }
 
 
+@reads_a_table
 def compare(
     data: Data,
     target: Annotated[
@@ -227,15 +218,11 @@ def compare(
             help="A .json file that saves results, to resume from; by default DATA-compare.json."
         ),
     ] = None,
-    decimal_comma: DecimalComma = False,
-    thousands: Thousands = None,
-    missing: Missing = None,
-    date_format: DateFormat = None,
-    skip_lines: SkipLines = 0,
-    keep: Keep = None,
     plot: ErrorPlot = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Compare error, time and memory of every method on the columns of a table.
 
@@ -251,10 +238,6 @@ def compare(
 
     from .plan_rows import advice, drawn_rows, number_columns
 
-    reading = reading_of(
-        decimal_comma=decimal_comma, thousands=thousands, missing=missing, date_format=date_format,
-        skip_lines=skip_lines, keep=keep,
-    )  # fmt: skip
     table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)

@@ -14,14 +14,9 @@ from gzkcore._util.wording import counted
 
 from .arguments import (
     AsJson,
-    DateFormat,
-    DecimalComma,
     Force,
-    Missing,
-    SkipLines,
-    Thousands,
     check_output,
-    reading_of,
+    reads_a_table,
 )
 from .output import (
     SHARE_DIGITS,
@@ -48,6 +43,7 @@ if TYPE_CHECKING:
     from .recipes import Recipe
 
 
+@reads_a_table
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that gzkcore fit saved.")],
     data: Annotated[
@@ -82,13 +78,9 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
-    decimal_comma: DecimalComma = False,
-    thousands: Thousands = None,
-    missing: Missing = None,
-    date_format: DateFormat = None,
-    skip_lines: SkipLines = 0,
     force: Force = False,
     as_json: AsJson = False,
+    reading: "Reading",
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
@@ -106,7 +98,7 @@ def predict(
         raise ValueError("give either a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
         raise ValueError(f"--window {window} needs a grid; add --grid")
-    if decimal_comma and grid is not None:
+    if reading.decimal_comma and grid is not None:
         raise ValueError("--decimal-comma is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
@@ -122,11 +114,7 @@ def predict(
     predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            reading = reading_of(
-                decimal_comma=decimal_comma, thousands=thousands, missing=missing,
-                date_format=date_format, skip_lines=skip_lines,
-            )  # fmt: skip
-            if missing is None and recipe.missing:
+            if reading.missing == type(reading)().missing and recipe.missing:
                 reading = reading._replace(missing=frozenset(recipe.missing))
             done = _predict_table(data, output, predictor, reading, notes)
         else:

@@ -240,16 +240,18 @@ def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
     if not rows or any(len(row) in (n_names, n_names + 1) for row in rows[-LAST_ROWS:]):
         return 0
     lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
-    for delimiter in ",;\t":
+    for delimiter in ";\t,":
         values = [next(csv.reader([line], delimiter=delimiter), []) for line in lines[:-1]]
         width = len(values[-1]) if values else 0
         place = len(values)
         while place and len(values[place - 1]) in (width, 0):
             place -= 1
         place += sum(1 for _ in itertools.takewhile(lambda row: not row, values[place:]))
-        fits = width > 1 and 0 < place < len(values) - 2
-        if fits and not any(map(is_number, values[place])):
-            return place
+        if not width > 1 or not 0 < place < len(values) - 2:
+            continue
+        if any(map(is_number, values[place])):  # a row: one name may be missing above it
+            place -= 1 if 1 < len(values[place - 1]) == width - 1 else place
+        return place
     return 0
 
 

@@ -27,9 +27,11 @@ INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas call
 
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
+FEW_NINES = 99.0  # up to which a code repeats
+LEAST_GAP = 1e-300  # so that none is divided by 0
 SENTINEL = (
-    "{} has the number {:g} several times, far from all others; if it stands for a missing value, "
-    "leave it empty (NaN), or if it is a target drop such rows"
+    "{0} has the number {1:g}, far from all others; if it stands for a missing value, leave it "
+    "empty (NaN; --missing={1:g} in the command), or if it is a target drop such rows"
 )
 
 
@@ -38,7 +40,8 @@ def sentinel_of(values: Doubles) -> float | None:
 
     It is farther from the next one than all others are from each other, or if its digits are not
     7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. Two or
-    three such numbers, as 998 and 999, may be beside each other.
+    three such numbers, as 998 and 999, may be beside each other. 999 and the like need not repeat
+    if they are three times as far.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
@@ -48,8 +51,11 @@ def sentinel_of(values: Doubles) -> float | None:
         gaps = np.abs(np.diff(found[order] / 2)) / found.size  # neither they nor a sum overflows
         for n_codes in range(1, MOST_CODES + 1):
             coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
-            some = FEWEST_REPEATS <= repeats[:n_codes].sum() <= values.size / 2
-            far = gaps[n_codes - 1] > (1 if coded else 3) * gaps[n_codes:].sum()
+            times = gaps[n_codes - 1] / max(gaps[n_codes:].sum(), LEAST_GAP)
+            nines = n_codes == 1 and {*f"{ends[0]:g}"} == {"9"} and ends[0] > FEW_NINES
+            least = 1 if nines and times > 3 else FEWEST_REPEATS
+            some = least <= repeats[:n_codes].sum() <= values.size / 2
+            far = times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
                 return float(found[order][int(np.argmax(repeats[:n_codes]))])
     return None
