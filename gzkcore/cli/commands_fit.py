@@ -257,7 +257,7 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     """Say what the test does not show, and what other target may be meant; texts may be empty."""
     import numpy as np
 
-    from gzkcore.rows.frames import DATE
+    from gzkcore.rows.meaning import DATE
 
     from .hints import about_dates, about_decades
 

@@ -12,9 +12,6 @@ from gzkcore.datasets.globe import from_west, widest_gap
 from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
-    DATE,
-    NUMBER,
-    TEXT,
     Frame,
     are_booleans,
     as_booleans,
@@ -23,6 +20,7 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
+from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values
 from gzkcore.tabular.table_rows import FOLDS
 

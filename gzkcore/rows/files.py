@@ -344,11 +344,9 @@ class CsvTable(Table):
                 f"{path}: the first line has {counted(len(names), 'value')}, and others than the "
                 f"rows; line {lines + 1} fits them: --skip-lines {lines} leaves out those above it"
             )
-        more = named_rows(names, rows)
-        super().__init__(path, distinct(more))
-        if len(more) > len(names) and more[0] == "":
-            self.index = [""]
-        pairs = zip(more, self.names, strict=True)
+        names = named_rows(names, rows)
+        super().__init__(path, distinct(names))
+        pairs = zip(names, self.names, strict=True)
         if twice := [f"{new!r}" for old, new in pairs if old != new]:
             self.notes.append(f"columns with the name of another are called {', '.join(twice)}")
         self._look_at(rows, rest, reading)

@@ -1,5 +1,6 @@
 """What texts of a column mean: numbers with units and separators of thousands, dates, clocks."""
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -142,13 +143,14 @@ def _numbers(
     form: list[str] | None,
 ) -> Meaning | None:  # fmt: skip
     """Return the numbers in texts, None if most are none."""
-    known, parse = form, as_number
+    known = form
+    parse: Callable[[str], float] = as_number
     values = _parsed(texts, there, parse)
     if known or np.isnan(values[there]).sum() > FEW * len(some):
         form = known or (CLOCK if ":" in some[0] else _form_of(some, reading))
         if form is None or (kind and not known and form[-1]):
             return None
-        parse = hours_of if form == CLOCK else lambda text: _number(text, *form)
+        parse = hours_of if form == CLOCK else functools.partial(_number, form=form)
         values = _parsed(texts, there, parse)
     wrong = there & np.isnan(values)
     right = texts[there & ~wrong]
@@ -216,8 +218,9 @@ def _doubt(text: str) -> DoubtError:
     )
 
 
-def _number(text: str, thousands: str, decimal: str, unit: str) -> float:
+def _number(text: str, form: list[str]) -> float:
     """Return the number in a text of this form, NaN if it is of another."""
+    thousands, decimal, unit = form
     match = WRITTEN.fullmatch(text)
     if match is None or (text[0] == "(") != (text[-1] == ")"):
         return np.nan

@@ -244,7 +244,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
             index = _saved_index(X, names)
-            found = [
+            found: list[dict[str, Any]] = [
                 {"name": name, "kind": "index"}
                 if name in index
                 else self._described(name, values, holds, orders.get(name))
