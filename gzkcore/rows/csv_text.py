@@ -237,11 +237,14 @@ def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
 
 def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
     """Return how many lines stand above the one that fits the rows, if the first does not; or 0."""
-    if not rows or any(len(row) in (n_names, n_names + 1) for row in rows[-LAST_ROWS:]):
+    if not rows or any(len(row) == n_names for row in rows[-LAST_ROWS:]):
         return 0
     lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
     for delimiter in ";\t,":
-        values = [next(csv.reader([line], delimiter=delimiter), []) for line in lines[:-1]]
+        values = [
+            next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            for line in lines[:-1]
+        ]
         width = len(values[-1]) if values else 0
         place = len(values)
         while place and len(values[place - 1]) in (width, 0):

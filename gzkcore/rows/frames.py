@@ -279,7 +279,8 @@ def _of_text(
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
     reading = table.reading
-    texts = [None if t is None or reading.is_missing(t) else t.strip() for t in texts]
+    plain = {t: None if t is None or reading.is_missing(t) else t.strip() for t in {*texts}}
+    texts = [plain[text] for text in texts]
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)
     if not there.any() and kind != TEXT:
@@ -299,9 +300,9 @@ def _of_text(
             table.forms[name] = found.form
         return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
     if kind in (None, NUMBER):
-        numbers = np.array([as_number(value) for value in texts])
-        wrong = there & ~np.isfinite(numbers)
-        mostly = 2 * wrong.sum() < there.sum() and len(set(values[there])) > CODES
+        numbers = {text: as_number(text) for text in plain.values()}
+        wrong = there & np.isnan([numbers[text] for text in texts])
+        mostly = 2 * wrong.sum() < there.sum() and len(numbers) > CODES
         if kind == NUMBER or mostly:
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)

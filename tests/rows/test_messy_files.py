@@ -175,6 +175,17 @@ def test_heads(text, names, values, told):
     ]
 
 
+@pytest.mark.parametrize("text", [
+    "Logger 7, Ulm\n\na;y\n" + "1,5;2,5\n" * 6,
+    'Logger 7, Ulm\n\n"a", "b", "y"\n' + '1, "v, w", 3\n' * 6,
+    "Logger 7, Ulm\n\na,b,y\n" + "1,1.5,2,3\n" * 6,
+])  # fmt: skip
+def test_lines_above_in_other_tables(text):
+    with pytest.raises(ValueError, match=r"line 3 fits them: --skip-lines 2"):
+        opened(text)
+    assert opened(text, skip_lines=2).names[-1] == "y"
+
+
 def test_lines_of_a_logger_above_the_names():
     text = "Logger 7\nSite: Ulm, Bern\n\na,b,c\n" + "1,2,3\n" * 6
     with pytest.raises(
