@@ -15,7 +15,6 @@ from gzkcore.rows.frames import (
     Frame,
     are_booleans,
     as_booleans,
-    as_numbers,
     kind_of,
     read_frame,
     typed,
@@ -132,6 +131,7 @@ def read_rows(
     from, by default what is available.
     """
     table.require(by.columns)
+    table.numeric = target if regress else ""
     names = [*columns, target, *(name for name in by.columns if name not in columns)]
     whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
     if len(whole) < n_rows:
@@ -149,8 +149,6 @@ def read_rows(
             "these, drawn at random, say what columns hold, and test it"
         )
     n_read = len(whole)
-    if regress:
-        whole.values[target] = as_numbers(table, target, whole[target], numbers)
     if drop_missing:
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))

@@ -49,6 +49,8 @@ NOW_MOST = 2068  # a year of two digits is no later
 
 def are_days(values: Doubles) -> bool:
     """Say whether all numbers, some of which may be missing, are days such as 20241231."""
+    if not len(values) or values[0] < DAYS[0] or values[0] > DAYS[1]:  # soon, in most columns
+        return False
     there = values[~np.isnan(values)]
     if not there.size or there.min() < DAYS[0] or there.max() > DAYS[1]:
         return False

@@ -256,7 +256,8 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Ro
     words = pa.array(table.reading.missing | table.reading.marks, pa.large_string())
     try:
         absent = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
-        table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py() or ""
+        if pc.any(absent).as_py():
+            table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py()
         numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
     except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
@@ -293,6 +294,9 @@ def _of_text(
     except DoubtError as doubt:
         row = int(np.argmax(there))
         raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
+    if found is None and name == table.numeric:
+        parsed = np.array([as_number(text) for text in texts])
+        found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
     if found is not None:
         numbers = rows + np.arange(len(texts)) if isinstance(rows, int) else rows
         tell(name, values, found, numbers)
@@ -300,9 +304,9 @@ def _of_text(
             table.forms[name] = found.form
         return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
     if kind in (None, NUMBER):
-        numbers = {text: as_number(text) for text in plain.values()}
-        wrong = there & np.isnan([numbers[text] for text in texts])
-        mostly = 2 * wrong.sum() < there.sum() and len(numbers) > CODES
+        is_text = {text: np.isnan(as_number(text)) for text in plain.values()}
+        wrong = there & np.array([is_text[text] for text in texts], dtype=bool)
+        mostly = 2 * wrong.sum() < there.sum() and len(is_text) > CODES
         if kind == NUMBER or mostly:
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)
@@ -311,14 +315,4 @@ def _of_text(
         raise table.bad_value(
             _number_of(rows, row), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
         )
-    return values
-
-
-def as_numbers(table: Table, name: str, column: Values, numbers: Integers) -> Values:
-    """Return a column of a frame as numbers; tell which text is none, and is missing."""
-    if kind_of(column) == DATE:
-        raise table.bad_type(name, "dates")
-    values = np.array([as_number(value) for value in column])
-    wrong = np.isnan(values) & np.array([isinstance(value, str) for value in column], dtype=bool)
-    tell(name, column, Meaning(NUMBER, values, wrong, [], []), numbers)
     return values

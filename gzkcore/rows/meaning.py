@@ -99,7 +99,8 @@ def meaning_of(
     DoubtError
         If numbers or dates have two readings.
     """
-    there = there & ~np.array([text in reading.marks for text in texts], dtype=bool)
+    if marks := reading.marks & {*texts[there].tolist()}:
+        there = there & ~np.array([text in marks for text in texts], dtype=bool)
     some = texts[there].tolist()
     if not some:
         return None

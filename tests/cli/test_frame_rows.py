@@ -462,3 +462,36 @@ def test_what_places_alone_leave_out(capsys, globe):
     )
     assert cli.main([*given, "--plot", "picture.png"]) == 0
     assert "Note: the picture is no map" in capsys.readouterr().out
+
+
+def test_predict_reads_a_table_as_fit_did(capsys):
+    """Units, the order of days and months, and words for missing values are kept in the model."""
+    rng = np.random.default_rng(0)
+    a, days = rng.uniform(0, 9, 80).round(3), rng.integers(0, 700, 80)
+    dates = [str(each) for each in np.datetime64("2023-01-01") + days]
+    american = [f"{date[5:7]}/{date[8:]}/{date[:4]}" for date in dates]
+    units = [f"{each} kmpl" for each in a]
+    write("data.csv", {"a": [*units[:79], "gap"], "day": american, "y": a + days / 100})
+    options = ["--target", "y", "--missing", "gap", *UNTESTED, *QUICK]
+    notes = run(capsys, "fit", "data.csv", *options)["notes"]
+    assert any("without the unit 'kmpl'" in note for note in notes)
+    write("new.csv", {"a": ["gap", *units[:2]], "day": ["01/02/2024"] * 3})
+    write("same.csv", {"a": ["", *a[:2]], "day": ["2024-01-02"] * 3})
+    for name in ("new", "same"):
+        run(capsys, "predict", "model.gzk", f"{name}.csv", "--output", f"{name}_out.csv")
+    found, same = (
+        [row["PREDICTED_y"] for row in read(f"{name}_out.csv")] for name in ("new", "same")
+    )
+    assert found == same
+    write("new.csv", {"a": ["3 mpg"] * 3, "day": ["01/02/2024"] * 3})
+    reason = refuse(capsys, "predict", "model.gzk", "new.csv", "--output", "other.csv")
+    assert "data row 1, column 'a': the value is '3 mpg'" in reason
+
+
+def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):
+    a = np.random.default_rng(0).uniform(0, 9, 60)
+    write("data.csv", {"a": a, "y": [*a[:40], *["none such"] * 20]})
+    assert "'none such'" in refuse(capsys, "fit", "data.csv", "--target", "y")
+    notes = run(capsys, "fit", "data.csv", "--target", "y", "--regress", *UNTESTED, *QUICK)["notes"]
+    assert any("'none such' in data row 41 and 19 others" in note for note in notes)
+    assert any("20 rows have no y, data row 41 first; left out" in note for note in notes)
