@@ -131,7 +131,7 @@ def read_rows(
     from, by default what is available.
     """
     table.require(by.columns)
-    table.numeric = target if regress else ""
+    table.of_numbers = target if regress else ""
     names = [*columns, target, *(name for name in by.columns if name not in columns)]
     whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
     if len(whole) < n_rows:

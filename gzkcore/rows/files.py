@@ -139,7 +139,7 @@ class Table:
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.names = path, names
         self.notes: list[str] = []  # about the file as a whole
-        self.numeric = ""  # the column in which any text is taken as missing
+        self.of_numbers = ""  # the column in which any text is taken as missing
         self.words: dict[str, str] = {}  # a word for a missing value of a column
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `meaning`
         self.index = [name for place, name in enumerate(names) if is_index(name, place)]

@@ -294,7 +294,7 @@ def _of_text(
     except DoubtError as doubt:
         row = int(np.argmax(there))
         raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
-    if found is None and name == table.numeric:
+    if found is None and name == table.of_numbers:
         parsed = np.array([as_number(text) for text in texts])
         found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
     if found is not None:
