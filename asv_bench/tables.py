@@ -18,6 +18,7 @@
     python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
     python asv_bench/tables.py promises [kin40k] [pol] ...
     python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
+    python asv_bench/tables.py corruptions
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON), and the machine, instruction set,
@@ -37,6 +38,7 @@ import numpy as np
 from accuracy import accuracy, domains, elevation
 from benchmarks.common import DTYPES, interleave, sphere
 from clusters import clusters
+from corruptions import corruptions
 from cost import anonymous_cost_of
 from dense import dense
 from families import families, mirrors
@@ -144,7 +146,7 @@ def import_time(options):
 # ---- the command
 
 
-def main():
+def main():  # noqa: PLR0915  one statement for each command
     """Read the command line and print the table."""
     about, _, _ = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(prog="tables.py", description=about)
@@ -212,6 +214,9 @@ def main():
     options_of_prediction(command("prediction", prediction))
     options_of_promises(command("promises", promises))
     options_of_forecasts(command("forecasts", forecasts))
+    command("corruptions", corruptions).add_argument(
+        "--tables", type=int, default=200, help="default 200"
+    )
     command("import", import_time)
     _run(parser.parse_args())
 

@@ -2,7 +2,10 @@
 
 import contextlib
 import csv
+import functools
+import inspect
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,6 +15,7 @@ from gzkcore._util.files import check_writable
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
+    from gzkcore.rows.meaning import Reading
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
@@ -39,9 +43,20 @@ Classify = Annotated[
     bool,
     typer.Option("--classify", help="Treat numbers of the target as labels, as text always is."),
 ]
-DecimalComma = Annotated[
-    bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
-]
+READING_OPTIONS: dict[str, Any] = {
+    name: Annotated[
+        kind,
+        typer.Option(f"--{name.replace('_', '-')}", rich_help_panel="How text is read", help=told),
+    ]
+    for name, (kind, told) in {
+        "decimal_comma": (bool, "Numbers have a decimal comma."),
+        "thousands": (str | None, "What separates thousands: a point or a comma."),
+        "missing": (str | None, "More words a,b,c for a missing value; '' for empty cells alone."),
+        "date_format": (str | None, "The format of dates not understood otherwise: '%d/%m/%y'."),
+        "skip_lines": (int, "How many lines stand above the names of the columns."),
+        "keep": (str | None, "Columns a,b,c that predict though they seem to be a saved index."),
+    }.items()
+}
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
 ErrorPlot = Annotated[
@@ -88,6 +103,51 @@ class LearnerOptions(NamedTuple):
     random_state: int
 
 
+def reading_of(
+    *, decimal_comma: bool = False, thousands: str | None = None, missing: str | None = None,
+    date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
+) -> "Reading":  # fmt: skip
+    """Return how a table is to be read by these options."""
+    from gzkcore.rows.meaning import DEFAULT
+
+    if thousands not in (None, *".,"):
+        raise ValueError(
+            f"--thousands must be . or ,; got {thousands}; spaces and apostrophes need no option"
+        )
+    words = DEFAULT.missing if missing is None else frozenset({""})
+    if missing:
+        words = DEFAULT.missing | {word.lower() for word in names_in(missing)}
+    return DEFAULT._replace(
+        decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
+        date_format=date_format or "", skip_lines=skip_lines,
+        keep=() if keep is None else (*(names_in(keep) or [""]),),
+    )  # fmt: skip
+
+
+def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `reading_of` for its parameter `reading`."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        options = {name: given.pop(name) for name in READING_OPTIONS}
+        command(**given, reading=reading_of(**options))
+
+    own = inspect.signature(command, eval_str=False).parameters
+    known = inspect.signature(reading_of).parameters
+    more = [known[name].replace(annotation=of) for name, of in READING_OPTIONS.items()]
+    with_options.__annotations__ = {**command.__annotations__, **READING_OPTIONS}
+    del with_options.__annotations__["reading"]
+    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*(each for name, each in own.items() if name != "reading"), *more]
+    )
+    return with_options
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names that a text lists, those with commas in quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
 def chosen_columns(
     table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
 ) -> tuple[list[str], bool]:
@@ -104,14 +164,18 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        given = next(
-            csv.reader([columns], skipinitialspace=True), []
-        )  # those with commas in quotes
-        chosen = [name if name in table.names else name.strip() for name in given or [""]]
+        chosen = [
+            name if name in table.names else name.strip() for name in names_in(columns) or [""]
+        ]
     else:
         table.require([] if target is None else [target])
         table.check_whole()
+        index = [name for name in table.index if name != target]
         chosen = table.names if target is None else table.beside(target)
+        chosen = [name for name in chosen if name not in index] or chosen
+        if index and index[0] not in chosen:
+            told = listed(index) or '""'
+            table.notes.append(f"left out as a saved index: {told}; --keep {told!r} takes it back")
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)

@@ -10,7 +10,6 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
-    DecimalComma,
     Force,
     Lat,
     LearnerOptions,
@@ -21,16 +20,20 @@ from .arguments import (
     check_picture,
     check_positive,
     chosen_columns,
+    reads_a_table,
 )
 from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
+    from gzkcore.rows.meaning import Reading
+
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
 LIMITS, CHOSEN, TEST = "Limits", "A model that you choose", "The test on held-out rows"
 
 
+@reads_a_table
 def fit(
     data: Data,
     target: Annotated[str, typer.Option(help="The column to predict.")],
@@ -47,7 +50,6 @@ def fit(
             "--drop-missing", help="Leave out rows with missing values instead of filling them in."
         ),
     ] = False,
-    decimal_comma: DecimalComma = False,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -67,6 +69,10 @@ def fit(
         ),
     ] = None,
     classify: Classify = False,
+    regress: Annotated[
+        bool,
+        typer.Option("--regress", help="Treat the target as numbers; leave out rows of text."),
+    ] = False,
     whole: Annotated[
         bool, typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel.")
     ] = False,
@@ -128,6 +134,8 @@ def fit(
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
     ] = None,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
 
@@ -145,7 +153,9 @@ def fit(
     """
     from gzkcore.rows.files import open_table
 
-    table = open_table(data, decimal_comma=decimal_comma)
+    if classify and regress:
+        raise ValueError("--classify can't be combined with --regress; give one of them")
+    table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
     by = TestBy(test_last, test_groups)
@@ -176,7 +186,9 @@ def fit(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
             drop_missing=drop_missing, seed=seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
+            regress=regress,
         )  # fmt: skip
+        notes[:0] = [f"Note: {note}" for note in table.notes]
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
             found = fit_frame(rows, model, learner, report)
@@ -245,7 +257,7 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     """Say what the test does not show, and what other target may be meant; texts may be empty."""
     import numpy as np
 
-    from gzkcore.rows.frames import DATE
+    from gzkcore.rows.meaning import DATE
 
     from .hints import about_dates, about_decades
 

@@ -5,7 +5,7 @@ import math
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
-    DecimalComma,
     ErrorPlot,
     ForcePlot,
     InputColumns,
@@ -30,6 +29,7 @@ from .arguments import (
     check_results,
     kernel_of,
     origin,
+    reads_a_table,
     widths_of,
 )
 from .output import (
@@ -44,7 +44,11 @@ from .output import (
     resumable,
 )
 
+if TYPE_CHECKING:
+    from gzkcore.rows.meaning import Reading
 
+
+@reads_a_table
 def plan(
     data: Data,
     target: Annotated[
@@ -63,12 +67,13 @@ def plan(
     ] = 1.0,
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
-    decimal_comma: DecimalComma = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw error against features: .png, .pdf or .svg.")
     ] = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Recommend features, and how many of them, for a kernel on the columns of a table.
 
@@ -86,7 +91,7 @@ def plan(
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
-    table = open_table(data, decimal_comma=decimal_comma)
+    table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
@@ -95,6 +100,7 @@ def plan(
     check_picture(plot, force)
     with advice(table, asked), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
+        notes[:0] = [f"Note: {note}" for note in table.notes]
         if asked.sphere:
             chosen = _scaled(chosen, X)
         found = make_plan(
@@ -113,7 +119,7 @@ def plan(
     else:
         if target is not None:
             given = {"--target": target, "--lat": lat, "--lon": lon, "--columns": columns}
-            flags = {"--classify": classify, "--decimal-comma": decimal_comma}
+            flags = {"--classify": classify, "--decimal-comma": reading.decimal_comma}
             print_lines(_fit_with(data, given, flags), "")
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
     if failed:
@@ -181,6 +187,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
     }
 
 
+@reads_a_table
 def compare(
     data: Data,
     target: Annotated[
@@ -211,10 +218,11 @@ def compare(
             help="A .json file that saves results, to resume from; by default DATA-compare.json."
         ),
     ] = None,
-    decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
+    *,
+    reading: "Reading",
 ) -> None:
     """Compare error, time and memory of every method on the columns of a table.
 
@@ -230,7 +238,7 @@ def compare(
 
     from .plan_rows import advice, drawn_rows, number_columns
 
-    table = open_table(data, decimal_comma=decimal_comma)
+    table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     gamma = gamma or "scale"
@@ -242,6 +250,7 @@ def compare(
     with collected_notes() as notes:
         with resumable(output), advice(table, asked), progress() as report:
             X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
+            notes[:0] = [f"Note: {note}" for note in table.notes]
             if y is not None and y.dtype.kind != "f":
                 raise ValueError(
                     f"--target {target}: this column of {table.path} holds text, but compare "

@@ -12,7 +12,12 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, DecimalComma, Force, check_output
+from .arguments import (
+    AsJson,
+    Force,
+    check_output,
+    reads_a_table,
+)
 from .output import (
     SHARE_DIGITS,
     STD_DIGITS,
@@ -33,9 +38,12 @@ OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gzkcore.rows.meaning import Reading
+
     from .recipes import Recipe
 
 
+@reads_a_table
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that gzkcore fit saved.")],
     data: Annotated[
@@ -70,9 +78,9 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
-    decimal_comma: DecimalComma = False,
     force: Force = False,
     as_json: AsJson = False,
+    reading: "Reading",
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
@@ -90,7 +98,7 @@ def predict(
         raise ValueError("give either a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
         raise ValueError(f"--window {window} needs a grid; add --grid")
-    if decimal_comma and grid is not None:
+    if reading.decimal_comma and grid is not None:
         raise ValueError("--decimal-comma is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
@@ -106,7 +114,9 @@ def predict(
     predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            done = _predict_table(data, output, predictor, decimal_comma, notes)
+            if reading.missing == type(reading)().missing and recipe.missing:
+                reading = reading._replace(missing=frozenset(recipe.missing))
+            done = _predict_table(data, output, predictor, reading, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
     result: dict[str, Any] = {
@@ -149,13 +159,15 @@ def _named(columns: list[str]) -> str:
 
 
 def _predict_table(
-    data: Path, output: Path, predictor: "_Predictor", decimal_comma: bool, notes: list[str]
+    data: Path, output: Path, predictor: "_Predictor", reading: "Reading", notes: list[str]
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
     from gzkcore.rows.files import open_table
 
     recipe, new = predictor.recipe, predictor.new
-    table = open_table(data, decimal_comma=decimal_comma)
+    table = open_table(data, reading)
+    table.forms = dict(recipe.forms)
+    notes += [f"Note: {note}" for note in table.notes]
     table.require(recipe.columns)
     check_output(table, output, list(new), predictor.force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:

@@ -12,9 +12,6 @@ from gzkcore.datasets.globe import from_west, widest_gap
 from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
-    DATE,
-    NUMBER,
-    TEXT,
     Frame,
     are_booleans,
     as_booleans,
@@ -22,6 +19,7 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
+from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values
 from gzkcore.tabular.table_rows import FOLDS
 
@@ -122,15 +120,18 @@ def read_rows(
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed
+    regress: bool = False,
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
 
     `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
-    target are labels. Without `test_fraction` the share held out is `SHARE`, and of few rows each
-    fifth in turn. `say` is told what was left out, and what else to know. The table may take
-    `most_bytes` while it is learned from, by default what is available.
+    target are labels, `regress` whether text in it stands for missing numbers. Without
+    `test_fraction` the share held out is `SHARE`, and of few rows each fifth in turn. `say` is told
+    what was left out, and what else to know. The table may take `most_bytes` while it is learned
+    from, by default what is available.
     """
     table.require(by.columns)
+    table.of_numbers = target if regress else ""
     names = [*columns, target, *(name for name in by.columns if name not in columns)]
     whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
     if len(whole) < n_rows:
@@ -152,11 +153,11 @@ def read_rows(
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
-    y, there = _targets(table, target, whole[target], classify, say)
+    y, there = _targets(table, target, whole[target], numbers, classify, say)
     if classify and not asked and (doubt := doubtful_texts(y[there])):
         _check_target(table, target, y[there])
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
-    is_every = {*columns, by.groups} >= {*table.beside(target)}
+    is_every = {*columns, by.groups} >= {*table.beside(target)} - {*table.index}
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
@@ -363,6 +364,8 @@ def _prepared(
     recipe = Recipe(
         target, kept, [kinds[name] for name in kept],
         seen={name: texts for name, texts in seen.items() if texts},
+        forms={name: form for name, form in table.forms.items() if form and name in kept},
+        missing=sorted(table.reading.missing),
     )  # fmt: skip
     return recipe, recipe.frame(table, numbers, whole.values)
 
@@ -389,7 +392,7 @@ def _west(longitudes: Doubles) -> float:
 
 
 def _targets(
-    table: Table, target: str, column: Values, classify: bool, say: Say
+    table: Table, target: str, column: Values, numbers: Integers, classify: bool, say: Say
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Return targets, labels as text or whole numbers where they are, and which are there."""
     if column.dtype.kind == "M":
@@ -404,7 +407,10 @@ def _targets(
             f"{table.path}: column {target!r} has no value in any row; choose another target"
         )
     if missing := int((~there).sum()):
-        say(f"{counted(missing, 'row')} {'has' if missing == 1 else 'have'} no {target}; left out")
+        has, word = "has" if missing == 1 else "have", table.words.get(target)
+        more = f" ({word!r} means none; --missing '' makes it a value)" if word else ""
+        first = numbers[~there][0] + 1
+        say(f"{counted(missing, 'row')} {has} no {target}, data row {first} first{more}; left out")
     if text:
         filled = column.copy()
         filled[~there] = ""

@@ -24,8 +24,8 @@ DECADES = 2.0  # over which a target varies, from which on its logarithm may be 
 KEPT = 1 << 16  # values of a column that tell whether each is there once
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 REMEDIES = {
-    "dates": "write them as 2024-12-31",
-    "numbers": "write the numbers alone, such as 1200.5",
+    "dates": "--date-format '%d/%m/%y' or the like tells how they are written",
+    "numbers": "write all of the column in one unit, or the numbers alone, such as 1200.5",
     "decimal commas": "write a decimal point, or add --decimal-comma",
 }
 
@@ -142,5 +142,5 @@ def doubtful_texts(column: Values) -> str:
     seem = what_texts_seem(texts)
     if not seem:
         return ""
-    kind = "numbers" if seem == "decimal commas" else seem
-    return f"texts such as {example_of(texts)!r} seem to be {kind}; {REMEDIES[seem]}"
+    kind = "may be dates that were not understood" if seem == "dates" else "seem to be numbers"
+    return f"texts such as {example_of(texts)!r} {kind}; {REMEDIES[seem]}"

@@ -30,6 +30,8 @@ class Recipe:
     west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
     # The values of columns of text that have few.
     seen: dict[str, list[str]] = field(default_factory=dict)
+    forms: dict[str, list[str]] = field(default_factory=dict)  # see `gzkcore.rows.meaning`
+    missing: list[str] = field(default_factory=list)  # words for a missing value
     window: list[float] = field(default_factory=list)  # of the places of the fit, see `cells`
 
     def frame(self, table: Table, rows: Integers, values: dict[str, NDArray[Any]]) -> Frame:
@@ -117,7 +119,7 @@ def recipe_in(path: Path, model: Any) -> Recipe:
 
 def _check(recipe: Recipe) -> None:
     """Raise TypeError or ValueError if a recipe from a file doesn't hold what it should."""
-    wanted = {"target": str, "places": bool, "west": float, "seen": dict}
+    wanted = {"target": str, "places": bool, "west": float, "seen": dict, "forms": dict}
     for part in fields(recipe):
         value = getattr(recipe, part.name)
         if not isinstance(value, wanted.get(part.name, list)):
@@ -125,11 +127,12 @@ def _check(recipe: Recipe) -> None:
         entry = float if part.name == "window" else str
         if isinstance(value, list) and not all(isinstance(item, entry) for item in value):
             raise TypeError(part.name)
-    n, texts = len(recipe.columns), [text for texts in recipe.seen.values() for text in list(texts)]
+    n, told = len(recipe.columns), (recipe.seen, recipe.forms)
+    texts = [text for each in told for texts in each.values() for text in list(texts)]
     if not (
         1 <= n == len(recipe.kinds)
         and {*recipe.kinds} <= {*KINDS}
-        and {*recipe.seen} <= {*recipe.columns}
+        and {*recipe.seen, *recipe.forms} <= {*recipe.columns}
         and all(isinstance(text, str) for text in texts)
         and len(recipe.window) in (0, 4)
         and (n == 2 or not recipe.places)

@@ -3,6 +3,7 @@
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
 - `files`, `csv_text`: files, read batch by batch
-- `frames`, `numeric`, `categories`, `dates`, `values`: columns by their kinds, and what values mean
+- `frames`, `numeric`, `categories`, `dates`, `values`: columns of several kinds, and their values
+- `meaning`: what the texts of a column mean
 - `survey`: measures rows in one pass
 """

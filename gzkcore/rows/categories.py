@@ -8,6 +8,7 @@ distances. A level that no row of the fit had has zeros, at the squared distance
 import math
 import numbers
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
 GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
 NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
 SEPARATED_TWICE = rf"[+-]?(?:{GROUPED}+[.,]\d+|{GROUPED}{{2,}})"
+MEASURED = r"[+-]?\d+(?:[.,]\d+)?(?: [^\W\d_]| ?(?:[^\W\d_]{2}|[%°µ]))\S{0,11}"  # has a unit
 LOST = {
-    "dates": "for dates pass pandas.to_datetime of the column",
-    "numbers": "for numbers remove signs and separators of thousands, and convert them",
+    "dates": "if they are dates, pass pandas.to_datetime of the column",
+    "numbers": "for numbers write all in one unit, or remove it, and convert them",
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }
 WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")
@@ -82,15 +84,34 @@ def what_texts_seem(texts: list[str]) -> str:
         fit = sum(re.fullmatch(like, text) is not None for text in texts)
         return bool(texts) and fit >= NEARLY_ALL * len(texts)
 
-    if every(DATES):
-        return "" if every(VERSIONS) else "dates"
-    if not every(NUMBERS):
+    if every(VERSIONS):
         return ""
+    if every(DATES):
+        return "dates"
+    if every(MEASURED):
+        return "numbers"
+    if not every(NUMBERS):
+        return "dates" if texts and dates_shape(texts) else ""
     if some(SIGN) or some(rf"^{SEPARATED_TWICE}$"):
         return "numbers"
     if some(GROUPED) and every(rf"[+-]?({GROUPED}|\d{{1,3}})"):  # those below 1,000 have none
         return "numbers"
     return "decimal commas" if some(",") and not are_answers(texts) else ""
+
+
+def dates_shape(texts: list[str]) -> str:
+    """Return a text with the one shape of most texts, if this may be of dates; else ""."""
+    shapes = Counter(map(_shape, texts))
+    shape, count = shapes.most_common(1)[0]
+    if 2 * count <= len(texts) or shape[0] != "9" or shape.count("9") < 2:
+        return ""
+    alike = (text for text in texts if _shape(text) == shape)
+    return next((text for text in alike if sum(map(str.isdigit, text)) > 4), "")
+
+
+def _shape(text: str) -> str:
+    """Return a text with one 9 for its numbers, and one a for its words."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text)) or " "
 
 
 def are_answers(texts: list[str]) -> bool:
@@ -107,7 +128,8 @@ def spread(texts: list[str]) -> list[str]:
 
 def example_of(texts: list[str]) -> str:
     """Return a text of those that seem to be dates or numbers that is one."""
-    return next(text for text in texts if re.fullmatch(f"{DATES}|{NUMBERS}", text))
+    like = f"{DATES}|{NUMBERS}|{MEASURED}"
+    return next((t for t in texts if re.fullmatch(like, t)), "") or dates_shape(texts)
 
 
 def _warn_of_lost(name: str, texts: list[str]) -> None:

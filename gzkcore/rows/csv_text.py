@@ -2,18 +2,23 @@
 
 import contextlib
 import csv
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .values import has_decimal_comma, is_missing, is_number
+from .values import THOUSANDS, has_decimal_comma, is_missing, is_number, may_be_thousands
 
+ROWS = 200  # of the first rows, that are looked at before all are read
+LAST_ROWS = 5  # of these, one of which must have as many values as there are names
+FEWEST_BELOW = 5  # a line of units is none with fewer rows below it
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
 _QUOTED = rb'(?<![^,;\t\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
 _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
 # Lines that begin with #, and blank ones after these.
 _COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
+_SEP = re.compile(rb'"?sep=(.)"?(?:\r\n?|\n)', re.IGNORECASE)  # a first line that Excel writes
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
 
 
@@ -69,8 +74,8 @@ class Header(NamedTuple):
     values: str = ""
 
 
-def header_in(head: bytes, *, ended: bool) -> Header | None:
-    """Return the header of a text; None if more of the text must be read to know it.
+def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
+    """Return the header of a text below some lines; None if more of it must be read to know it.
 
     It is the first record, whose quoted names may hold line ends. Of lines before it that begin
     with #, which are comments, the last is the header itself if it has as many names as values
@@ -79,6 +84,13 @@ def header_in(head: bytes, *, ended: bool) -> Header | None:
     to read, and the header is never None.
     """
     start = len(_MARK) if head.startswith(_MARK) else 0
+    if skip:
+        above = re.match(rb"(?:[^\r\n]*(?:\r\n?|\n)){%d}" % skip, head)
+        if above is None and not ended:
+            return None
+        start = len(head) if above is None else above.end()
+    elif mark := _SEP.match(head, start):
+        start = mark.end()
     comments = _COMMENTS.match(head, start)
     first = start if comments is None else comments.end()
     found = _record(head, first, ended)
@@ -128,8 +140,12 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
     """Return the names of columns, what separates values, and what separates the names."""
     if not header.values:
         text = header.record.decode("utf-8-sig", "replace").rstrip("\r\n")
-        delimiter = delimiter_of(text)
-        return next(csv.reader([text], delimiter=delimiter)), delimiter, delimiter
+        mark = _SEP.search(header.before)
+        delimiter = mark[1].decode() if mark else delimiter_of(text)
+        # A space may stand before the quotation mark of a name.
+        spaced = re.search(rf'{re.escape(delimiter)} +"', text) is not None
+        reader = csv.reader([text], delimiter=delimiter, skipinitialspace=spaced)
+        return next(reader), delimiter, delimiter
     between = _between_names(header)
     names = [name.strip() for name in _names(_without_mark(header), between)]
     return names, delimiter_of(header.values), between
@@ -157,12 +173,13 @@ def delimiter_of(header: str) -> str:
     bare = re.sub(_QUOTED.decode(), "", header)
     found = max(",;\t", key=bare.count)
     words = bare.split()
-    spaced = found not in bare and len(words) > 1 and all(map(is_number, words))
-    return " " if spaced else found
+    of_r = re.fullmatch(r'"[^"]*"(?: (?:"[^"]*"|[^\s,;"]+))+', header.strip()) is not None
+    of_numbers = found not in bare and len(words) > 1 and all(map(is_number, words))
+    return " " if of_r or of_numbers else found
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
+def opened(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
     """Open a file, compressed or not; give what reads bytes and what tells the share read."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -204,3 +221,83 @@ def records(block: bytes, delimiter: str) -> list[bytes]:
     quoted = rb'(?<![^%b\r\n])"(?:[^"]++|"")*+"' % re.escape(delimiter.encode())
     record = rb'(?:[^"\r\n]++|%b|")*+(?:\r\n|[\r\n]|\Z)' % quoted
     return re.findall(record, block)[: None if block[-1:] not in b"\r\n" else -1]
+
+
+# ---- the first rows
+
+
+def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
+    """Return the values of some of the first rows of a text, whose end may be cut."""
+    lines = text.decode("utf-8", "replace").splitlines(keepends=True)
+    lines = lines[: ROWS if ended or len(lines) > ROWS else -1]
+    with contextlib.suppress(csv.Error):
+        return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    return []
+
+
+def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
+    """Return how many lines stand above the one that fits the rows, if the first does not; or 0."""
+    if not rows or any(len(row) == n_names for row in rows[-LAST_ROWS:]):
+        return 0
+    lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
+    for delimiter in ";\t,":
+        values = [
+            next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            for line in lines[:-1]
+        ]
+        width = len(values[-1]) if values else 0
+        place = len(values)
+        while place and len(values[place - 1]) in (width, 0):
+            place -= 1
+        place += sum(1 for _ in itertools.takewhile(lambda row: not row, values[place:]))
+        if not width > 1 or not 0 < place < len(values) - 2:
+            continue
+        if any(map(is_number, values[place])):  # a row: one name may be missing above it
+            place -= 1 if 1 < len(values[place - 1]) == width - 1 else place
+        return place
+    return 0
+
+
+def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
+    """Return names, and one more, "", where each row has a name before all others, as R writes."""
+    if not rows or {len(row) for row in rows} != {len(names) + 1}:
+        return names
+    return [*names, ""] if not any(row[-1] for row in rows) else ["", *names]
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Return names of which none is there twice: the second a becomes a.1, as in pandas."""
+    found: list[str] = []
+    for name in names:
+        tried = itertools.count(1)
+        other = name
+        while other in found or (other != name and other in names):
+            other = f"{name}.{next(tried)}"
+        found.append(other)
+    return found
+
+
+def has_units(rows: list[list[str]]) -> bool:
+    """Say whether the first row has no numbers in columns that have nothing else below it."""
+    first, *others = rows or [[]]
+    if len(others) < FEWEST_BELOW or {len(row) for row in others} != {len(first)}:
+        return False
+    numbers = [
+        j for j in range(len(first))
+        if (below := [row[j] for row in others if not is_missing(row[j])])
+        and all(is_number(value) or has_decimal_comma(value) for value in below)
+    ]  # fmt: skip
+    units = [first[j] for j in numbers if not is_missing(first[j])]
+    return (
+        bool(units)
+        and not any(is_number(unit) or has_decimal_comma(unit) for unit in units)
+        and (len(units) > 1 or len(numbers) == 1)
+    )
+
+
+def decimal_comma_in(rows: list[list[str]]) -> str:
+    """Return a number with a decimal comma, if some of the first rows have these and no points."""
+    values = {value.strip() for row in rows for value in row}
+    points = [v for v in values if "." in v and is_number(v) and not re.match(THOUSANDS % "[.]", v)]
+    commas = sorted(v for v in values if has_decimal_comma(v) and not may_be_thousands(v))
+    return "" if points or not commas else commas[0]

@@ -12,6 +12,7 @@ import csv
 import difflib
 import importlib.util
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,29 +26,39 @@ from numpy.typing import NDArray
 from gzkcore._util.files import allowed, as_path, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted, in_list, named_columns
 
 from .csv_text import (
+    decimal_comma_in,
+    distinct,
     end_of_records,
+    first_rows,
+    has_units,
     header_in,
+    lines_above,
+    named_rows,
     names_in,
-    reading,
+    opened,
     records,
     refuse_by_content,
     refuse_by_name,
     refuse_numbers,
 )
+from .meaning import DEFAULT, Reading
 from .values import (
     BadValueError,
     as_doubles,
     doubtful_point,
     has_decimal_comma,
+    is_index,
     is_missing,
     is_number,
     is_of_numbers_or_text,
     may_be_thousands,
     plain_value,
     with_points,
+    without_groups,
 )
 
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
@@ -62,8 +73,8 @@ Compute = Callable[[Any], list[NDArray[Any]]]
 COMPRESSED = (".gz", ".zst")  # how the names of such files end
 
 
-def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
-    """Open the table in a file, whose ending tells the format; text may have decimal commas."""
+def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Table":
+    """Open the table in a file, whose ending tells the format, to be read in this way."""
     path = as_path(path)
     with allowed("read", path):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -90,12 +101,17 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
             f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
             "(or pip install pyarrow)"
         )
-    table = kind(path)
-    if isinstance(table, CsvTable):
-        table.decimal_comma = decimal_comma
-        table.may_have_commas &= not decimal_comma
-    elif decimal_comma:
+    if kind is CsvTable:
+        table: Table = CsvTable(path, reading)
+    elif reading.decimal_comma:
         raise ValueError(f"{path}: only text files can have a decimal comma; omit this option")
+    elif reading.skip_lines:
+        raise ValueError(f"{path}: only text files have lines to skip; omit this option")
+    else:
+        table = kind(path)
+        table.reading = reading
+    table.require([*reading.keep])
+    table.index = [name for name in table.index if name not in reading.keep]
     return table
 
 
@@ -118,9 +134,15 @@ class Table:
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
     may_have_commas = False  # for decimal points, although nobody said so
+    reading = DEFAULT
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.names = path, names
+        self.notes: list[str] = []  # about the file as a whole
+        self.of_numbers = ""  # the column in which any text is taken as missing
+        self.words: dict[str, str] = {}  # a word for a missing value of a column
+        self.forms: dict[str, list[str]] = {}  # of columns of text, see `meaning`
+        self.index = [name for place, name in enumerate(names) if is_index(name, place)]
         for name, count in collections.Counter(names).items():
             if count > 1:
                 raise ValueError(f"{path}: {count} columns are called {name!r}; rename them")
@@ -144,8 +166,8 @@ class Table:
         raise ValueError(f"{self.path}: there {what}; {told}{self._doubt()}")
 
     def beside(self, name: str) -> list[str]:
-        """Return all other columns of as many rows."""
-        return [other for other in self.names if other != name]
+        """Return all other columns of as many rows, but for a saved index."""
+        return [other for other in self.names if other not in (name, *self.index)]
 
     def check_whole(self) -> None:
         """Raise if the file has more than its columns: where all are asked for."""
@@ -225,6 +247,10 @@ class Table:
         if first == 0:
             raise ValueError(f"{self.path} has columns, but no rows; pass a file with rows")
 
+    def in_doubt(self, row: int, name: str, readings: str) -> ValueError:
+        """Return the error of a text, in a row from 0, that has two readings."""
+        return ValueError(f"{self.path}: data row {row + 1}, column {name!r}: {readings}")
+
     def bad_type(self, name: str, holds: str) -> BadValueError:
         """Return the error of a column of things that nobody can compare."""
         return BadValueError(
@@ -257,7 +283,7 @@ class Table:
             f"{self.path}: data row {row + 1}, column {name!r}: the value {what}",
             name,
             is_text=not (missing or comma or is_number(value if text is None else text)),
-            is_missing=is_missing(value),
+            is_missing=is_missing(value) or (text is not None and self.reading.is_missing(text)),
             has_comma=comma and not thousands,
             mend=mend,
         )
@@ -283,14 +309,14 @@ class CsvTable(Table):
     """
 
     outputs = (".csv", ".tsv", ".txt")
-    decimal_comma = False  # numbers have one
 
-    def __init__(self, path: Path) -> None:
-        with reading(path) as (read, _):
+    def __init__(self, path: Path, reading: Reading = DEFAULT) -> None:
+        skip = reading.skip_lines
+        with opened(path) as (read, _):
             head = read(HEAD_BYTES)
             refuse_by_content(path, head)
             ended = False
-            while (header := header_in(head, ended=ended)) is None:
+            while (header := header_in(head, ended=ended, skip=skip)) is None:
                 more = read(BLOCK_BYTES)
                 head, ended = head + more, not more
                 if len(head) > RECORD_BYTES:
@@ -312,8 +338,40 @@ class CsvTable(Table):
         except csv.Error as error:
             raise ValueError(f"{path}: the first line does not name columns: {error}") from None
         refuse_numbers(path, names, header.values or text, self._delimiter)
-        self.may_have_commas = self._delimiter != ","
-        super().__init__(path, names)
+        rest = head[len(self._header) :]
+        rows = first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
+        if not skip and (lines := lines_above(head, len(names), rows)):
+            raise ValueError(
+                f"{path}: the first line has {counted(len(names), 'value')}, and others than the "
+                f"rows; line {lines + 1} fits them: --skip-lines {lines} leaves out those above it"
+            )
+        names = named_rows(names, rows)
+        super().__init__(path, distinct(names))
+        pairs = zip(names, self.names, strict=True)
+        if twice := [f"{new!r}" for old, new in pairs if old != new]:
+            self.notes.append(f"columns with the name of another are called {', '.join(twice)}")
+        self._look_at(rows, rest, reading)
+
+    def _look_at(self, rows: list[list[str]], rest: bytes, reading: Reading) -> None:
+        """Find out how the first rows, which are those of `rest`, are written."""
+        self._units, self._told = b"", set[str]()
+        if has_units(rows):
+            self._units = records(rest, self._delimiter)[0]
+            shown = self._units.decode("utf-8", "replace").strip()[:MOST_LETTERS]
+            self.notes.append(f"the line below the names, {shown!r}, holds no values: left out")
+        # A space before the quotation marks of a value.
+        spaced = re.compile(rb'(?<=%b) +(?="(?!"))' % re.escape(self._delimiter.encode()))
+        first = rest[: rest.find(self._line_end)]
+        self._spaced = spaced if self._delimiter != " " and spaced.search(first) else None
+        is_told = bool(reading.decimal_comma or reading.thousands)
+        example = decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
+        if example:
+            self.notes.append(f"numbers have a decimal comma, such as {example!r}")
+        self.may_have_commas = self._delimiter != "," and not (is_told or example)
+        self.reading = reading._replace(
+            decimal_comma=reading.decimal_comma or example != "",
+            may_have_commas=self.may_have_commas,
+        )
 
     def _doubt(self) -> str:
         if all(map(is_number, self.names)):
@@ -335,7 +393,10 @@ class CsvTable(Table):
         with replacing(output) as beside, beside.open("wb") as out:
             between = self._between_names
             names_of_new = [self._quoted(name, between) for name in new]
-            out.write(self._extended(self._header, names_of_new, between))
+            unnamed = [""] * (self.names[-1] == "")  # where a separator ends each row
+            out.write(self._extended(self._header, [*unnamed, *names_of_new], between))
+            if self._units:
+                out.write(self._extended(self._units, [""] * len(new), self._delimiter))
             for _, values, done, block in self._read(names, self._columns):
                 lines = iter(records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
@@ -351,7 +412,7 @@ class CsvTable(Table):
     def _quoted(self, value: Any, delimiter: str) -> str:
         """Return a value as it stands in a file."""
         text = value if isinstance(value, str) else repr(value)
-        if self.decimal_comma and not isinstance(value, str):
+        if self.reading.decimal_comma and not isinstance(value, str):
             text = text.replace(".", ",")
         if {'"', delimiter, "\n", "\r"} & set(text):
             return '"' + text.replace('"', '""') + '"'
@@ -365,8 +426,8 @@ class CsvTable(Table):
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""
         rest = b""
-        with reading(self.path) as (read, share):
-            skipped = len(self._header)
+        with opened(self.path) as (read, share):
+            skipped = len(self._header + self._units)
             while chunk := read(BLOCK_BYTES):
                 rest += chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
@@ -393,21 +454,42 @@ class CsvTable(Table):
         """Return the columns of a piece as text."""
         import pyarrow as pa
 
+        if self._spaced:  # pyarrow takes the quotation marks for text behind spaces
+            piece = self._spaced.sub(b"", piece)
         try:
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        if not self.decimal_comma:
+        mark = self.reading.thousands or "." * self.reading.decimal_comma
+        if not mark:
             return table
-        for name in names:
-            if (row := doubtful_point(table.column(name))) is not None:
-                text = plain_value(table.column(name)[row])
-                raise ValueError(
-                    f"{self.path}: data row {first + row + 1}, column {name!r}: the point in "
-                    f"{text!r} seems to separate thousands, since other numbers have "
-                    "decimal commas or none; remove such points"
-                )
-        return with_points(table)
+        columns = [self._without_groups(table.column(name), name, mark, first) for name in names]
+        table = pa.table(columns, names=names)
+        return with_points(table) if self.reading.decimal_comma else table
+
+    def _without_groups(self, column: Any, name: str, mark: str, first: int) -> Any:
+        """Return a column of text without separators of thousands, which is told."""
+        plain, row, other = without_groups(column, mark)
+        if other is not None and self.reading.thousands:
+            text = plain_value(column[other])
+            raise self.in_doubt(
+                first + other, name, f"the {mark!r} in {text!r} does not separate thousands"
+            )
+        if other is not None and (wrong := doubtful_point(column)) is not None:
+            text = plain_value(column[wrong])
+            raise self.in_doubt(
+                first + wrong, name,
+                f"{text!r} has a point, where other numbers have a decimal comma; write all in "
+                "one way",
+            )  # fmt: skip
+        if row is None or other is not None:
+            return column
+        if name not in self._told:
+            self._told.add(name)
+            before, after = (plain_value(each[row]) for each in (column, plain))
+            told = f"{before!r} is read as {after}, since {mark!r} separates thousands"
+            warn(f"column {name!r}: {told}", UserWarning)
+        return plain
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -460,6 +542,8 @@ class ParquetTable(Table):
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path} is not a Parquet file: {error}") from error
         super().__init__(path, self._file.schema_arrow.names)
+        saved = (self._file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        self.index += [name for name in saved if name in self.names and name not in self.index]
 
     def append(
         self,

@@ -1,9 +1,9 @@
 """Tables in memory with columns of numbers, dates and text, also with missing values.
 
-All values of a column determine its kind, except missing ones: "number" if each is a number, "date"
-if each is a date such as 2024-12-31 or 31.12.2024, else "text". Text among numbers is more often an
-error than a category. So a column that is mostly numbers is refused, unless it is a short list of
-codes.
+All values of a column determine its kind, except missing ones: "number" if nearly all are numbers,
+"date" if nearly all are dates, see `meaning`, else "text". A few texts among numbers are more often
+errors than categories, and taken as missing; a column that is mostly numbers, but not nearly, is
+refused, unless it is a short list of codes.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.warn import warn
 
-from .dates import ZONES_TOLD, are_mostly_dates, dates_of
+from .dates import are_days
 from .files import Table
-from .values import MISSING, Values, as_number, has_decimal_comma, plain_value
+from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, meaning_of, tell
+from .values import Values, as_number, doubtful_point, plain_value
 
 Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
 
-NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
-LEAVE_EMPTY = "mend such values or leave them empty"
+LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
+SEEN = 1000  # rows whose points may separate thousands
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
 ABOUT = 0.9  # a choice: a sample that is this little too large stays
@@ -198,7 +198,9 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
             return _of_text(table, name, column.astype(str).tolist(), kind, rows)
         if column.dtype.kind not in "biufM":
             raise table.bad_type(name, str(column.dtype))
-        return column if column.dtype.kind == "M" else _finite(table, name, column, rows)
+        if column.dtype.kind == "M":
+            return column
+        return _or_days(table, name, _finite(table, name, column, rows), kind, rows)
     import pyarrow as pa
 
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -212,7 +214,8 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
         )
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        return _or_days(table, name, values, kind, rows)
     if pa.types.is_null(of):
         return _of_text(table, name, [None] * len(column), kind, rows)
     raise table.bad_type(name, str(of))
@@ -228,12 +231,20 @@ def _text(value: object) -> str | None:
 
 
 def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
-    values = np.asarray(values, dtype=np.float64)
+    values = table.reading.as_missing(np.asarray(values, dtype=np.float64))
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
         raise table.bad_value(_number_of(rows, row), name, float(values[row]))
     return values
+
+
+def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Rows) -> Values:
+    """Return numbers, or where all are days such as 20241231, these."""
+    if kind == NUMBER or not are_days(values):
+        return values
+    texts = [None if np.isnan(value) else str(int(value)) for value in values]
+    return _of_text(table, name, texts, DATE, rows)
 
 
 def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Rows) -> Values:
@@ -242,47 +253,66 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Ro
     import pyarrow.compute as pc
 
     trimmed = pc.ascii_trim_whitespace(column)
+    words = pa.array(table.reading.missing | table.reading.marks, pa.large_string())
     try:
-        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
+        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
+        if pc.any(absent).as_py():
+            table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py()
         numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
     except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
-    if kind in (None, NUMBER):
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
-    return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
+    if kind not in (None, NUMBER) or table.reading.date_format or numbers.null_count == len(column):
+        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
+    some = trimmed.slice(0, SEEN)
+    if table.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
+        text = plain_value(some[row])
+        raise table.in_doubt(
+            _number_of(rows, row), name,
+            f"{text!r} may be {text.replace('.', '')} or {text}; --thousands . or --thousands , "
+            "settles it",
+        )  # fmt: skip
+    values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+    return _or_days(table, name, values, kind, rows)
 
 
 def _of_text(
     table: Table, name: str, texts: list[str | None], kind: str | None, rows: Rows
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
-    texts = [None if t is None or t.strip().lower() in MISSING else t.strip() for t in texts]
+    reading = table.reading
+    plain = {t: None if t is None or reading.is_missing(t) else t.strip() for t in {*texts}}
+    texts = [plain[text] for text in texts]
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)
+    if not there.any() and kind != TEXT:
+        nothing = np.nan if kind != DATE else np.datetime64("NaT", "us")
+        return np.full(len(texts), nothing)
+    found = None
+    try:
+        if kind != TEXT:
+            found = meaning_of(values, there, reading, kind, table.forms.get(name))
+    except DoubtError as doubt:
+        row = int(np.argmax(there))
+        raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
+    if found is None and name == table.of_numbers:
+        parsed = np.array([as_number(text) for text in texts])
+        found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
+    if found is not None:
+        numbers = rows + np.arange(len(texts)) if isinstance(rows, int) else rows
+        tell(name, values, found, numbers)
+        if kind is None:
+            table.forms[name] = found.form
+        return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
     if kind in (None, NUMBER):
-        numbers = np.array([as_number(value) for value in texts])
-        wrong = there & ~np.isfinite(numbers)
-        if not wrong.any():
-            return numbers
-        mostly = 2 * wrong.sum() < there.sum() and len(set(values[there])) > CODES
-        commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
-        if kind == NUMBER or mostly or commas:
+        is_text = {text: np.isnan(as_number(text)) for text in plain.values()}
+        wrong = there & np.array([is_text[text] for text in texts], dtype=bool)
+        mostly = 2 * wrong.sum() < there.sum() and len(is_text) > CODES
+        if kind == NUMBER or mostly:
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)
-    if kind == DATE and not there.any():
-        return np.full(len(texts), np.datetime64("NaT", "us"))
-    if kind in (None, DATE):
-        dates, zoned = dates_of(values, there)
-        if isinstance(dates, np.ndarray):
-            if zoned:
-                warn(ZONES_TOLD.format(name), UserWarning)
-            return dates
-        if kind == DATE or are_mostly_dates(values[there]):
-            raise table.bad_value(
-                _number_of(rows, dates),
-                name,
-                texts[dates],
-                "date such as 2024-12-31",
-                mend=LEAVE_EMPTY,
-            )
+    if kind == DATE:
+        row = int(there.argmax())
+        raise table.bad_value(
+            _number_of(rows, row), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
+        )
     return values

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gzkcore._util.validation import check_integer, first_not_finite
+from gzkcore._util.warn import warn
 
 from .files import open_table
 from .sources import Source, is_dask, is_source
@@ -54,7 +55,7 @@ def open_batches(
     target : str or list of str, optional
         The column, or columns, of y. None: the batches have no y.
     columns : list of str, optional
-        The columns of X; by default all others.
+        The columns of X; by default all others but a saved index.
     sample_weight : str, optional
         The column of weights.
     batch_rows : int, default=65536
@@ -122,8 +123,13 @@ class Batches:
             raise TypeError(f"columns={columns!r} is a single text; pass a list of names")
         if columns is None:
             table.check_whole()
-        others = [name for name in table.names if name not in {*targets, *weights}]
+        others = [name for name in table.names if name not in {*targets, *weights, *table.index}]
         self.columns = others if columns is None else _names("columns", columns)
+        index = [name for name in table.index if name not in {*targets, *weights}]
+        if columns is None and index:
+            table.notes.append(f"left out as a saved index: {index}; columns= can name it")
+        for note in table.notes:
+            warn(f"{path}: {note}", UserWarning)
         table.require([*self.columns, *targets, *weights])
         if not self.columns:
             raise ValueError(

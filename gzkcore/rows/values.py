@@ -16,14 +16,22 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 # What stands for a missing value in text, in small letters.
-MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
+MISSING = frozenset(
+    {
+        "", "na", "n/a", "n.a.", "nan", "-nan", "nat", "null", "none", "<na>", "?", "#n/a", "#na",
+        "#n/a n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!",
+    }
+)  # fmt: skip
 
+INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
 
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
+FEW_NINES = 99.0  # up to which a code repeats
+LEAST_GAP = 1e-300  # so that none is divided by 0
 SENTINEL = (
-    "{} has the number {:g} several times, far from all others; if it stands for a missing value, "
-    "leave it empty (NaN), or if it is a target drop such rows"
+    "{0} has the number {1:g}, far from all others; if it stands for a missing value, leave it "
+    "empty (NaN; --missing={1:g} in the command), or if it is a target drop such rows"
 )
 
 
@@ -32,7 +40,8 @@ def sentinel_of(values: Doubles) -> float | None:
 
     It is farther from the next one than all others are from each other, or if its digits are not
     7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. Two or
-    three such numbers, as 998 and 999, may be beside each other.
+    three such numbers, as 998 and 999, may be beside each other. 999 and the like need not repeat
+    if they are three times as far.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
@@ -42,8 +51,11 @@ def sentinel_of(values: Doubles) -> float | None:
         gaps = np.abs(np.diff(found[order] / 2)) / found.size  # neither they nor a sum overflows
         for n_codes in range(1, MOST_CODES + 1):
             coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
-            some = FEWEST_REPEATS <= repeats[:n_codes].sum() <= values.size / 2
-            far = gaps[n_codes - 1] > (1 if coded else 3) * gaps[n_codes:].sum()
+            times = gaps[n_codes - 1] / max(gaps[n_codes:].sum(), LEAST_GAP)
+            nines = n_codes == 1 and {*f"{ends[0]:g}"} == {"9"} and ends[0] > FEW_NINES
+            least = 1 if nines and times > 3 else FEWEST_REPEATS
+            some = least <= repeats[:n_codes].sum() <= values.size / 2
+            far = times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
                 return float(found[order][int(np.argmax(repeats[:n_codes]))])
     return None
@@ -65,6 +77,11 @@ class BadValueError(ValueError):
         super().__init__(f"{what}; {mend}, or choose other columns")
         self.what, self.column, self.is_text = what, column, is_text
         self.is_missing, self.has_comma = is_missing, has_comma
+
+
+def is_index(name: str, place: int) -> bool:
+    """Say whether the column of this name and place is a saved index, of pandas or of R."""
+    return INDEX.fullmatch(name) is not None or (name == "" and place == 0)
 
 
 def is_missing(value: Any) -> bool:
@@ -94,10 +111,28 @@ def may_be_thousands(text: str) -> bool:
     return re.match(THOUSANDS % ",", text) is not None
 
 
-def doubtful_point(column: Any) -> int | None:
-    """Return the first row of text with decimal commas whose point seems to separate thousands.
+def without_groups(column: Any, mark: str) -> tuple[Any, int | None, int | None]:
+    """Remove what separates thousands from numbers in text.
 
-    Points seem to beside commas, and beside whole numbers where all have three digits behind them.
+    Returns the column, the first row that had such a mark, and the first where it stands elsewhere.
+    """
+    import pyarrow.compute as pc
+
+    def like(pattern: str) -> Any:
+        return pc.fill_null(pc.match_substring_regex(column, rf"^\s*[-+]?{pattern}\s*$"), False)
+
+    point = re.escape(mark)
+    marked = like(rf"[0-9.,]*{point}[0-9.,]*")
+    grouped = like(rf"[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}})+(?:[.,][0-9]+)?")
+    first, other = (pc.index(of, True).as_py() for of in (grouped, pc.and_not(marked, grouped)))
+    plain = pc.if_else(grouped, pc.replace_substring(column, mark, ""), column)
+    return plain, None if first < 0 else int(first), None if other < 0 else int(other)
+
+
+def doubtful_point(column: Any) -> int | None:
+    """Return the first row of text whose point may separate thousands, None if none does.
+
+    It may beside decimal commas, and beside whole numbers where three digits follow each point.
     """
     import pyarrow.compute as pc
 

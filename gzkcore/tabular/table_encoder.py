@@ -12,6 +12,7 @@
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
+- "index": left out; a saved index of pandas, such as "Unnamed: 0".
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
@@ -71,10 +72,11 @@ from gzkcore.rows.categories import (
     spelt_as,
     texts_of,
 )
-from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
+from gzkcore.rows.dates import DAY_FIRST, are_days, dates_of, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
+from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, meaning_of, tell
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
-from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
+from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
 
 __all__ = ["TableEncoder"]
 
@@ -94,7 +96,7 @@ CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
 LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
-LEFT_OUT = {"constant", "name"}
+LEFT_OUT = {"constant", "name", "index"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
 NEW_LEVELS = (
     "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
@@ -147,9 +149,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Categorical and boolean columns of a frame are categories, and so is text. Levels are compared
     as text: True, 1 and 1.0 are equal, and so is the text True if a column had no other text than
     True and False. Dates and durations become seconds; dates without a time zone are UTC. A column
-    of text holds dates if every value is a date, such as 2024-12-31, 2024-12-31T10:00 or 31.12.2024
-    (day, month, year), or missing (empty, NA and the like), as for the command `gzkcore fit`;
-    otherwise it is a category.
+    of text holds dates if nearly every value is one, such as 2024-12-31, 31.12.2024 or Dec 31,
+    2024, as for the command `gzkcore fit`. It holds numbers if nearly all share a unit (12.5 kmpl,
+    5 %), or if a few texts are among numbers. Warnings say how it was read, and which text is taken
+    as missing. Otherwise it is a category.
 
     A level that `fit` did not see has zeros in all columns of its category. If a value is missing
     in a column that had no missing values in `fit`, it becomes the median. Columns
@@ -176,7 +179,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             entries(
                 name=text(),
                 kind=text(
-                    "number", "category", "latitude", "longitude", "constant", "name", "nothing"
+                    "number",
+                    "category",
+                    "latitude",
+                    "longitude",
+                    "constant",
+                    "name",
+                    "index",
+                    "nothing",
                 ),
                 was=text(*sorted(LEFT_OUT)).if_there(),
                 holds=text(*HELD).if_there(),
@@ -187,6 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 quantiles=doubles(None).if_there(),
                 unit=number(0).if_there(),
                 periods=sequence(text(*PERIODS)).if_there(),
+                form=sequence(text()).if_there(),
                 levels=sequence(text()).if_there(),
                 order=sequence(text()).if_there(),
                 first=text().if_there(),
@@ -230,8 +241,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with fitting(self):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
-            found = [
-                self._described(name, values, holds, orders.get(name))
+            index = _saved_index(X, names)
+            found: list[dict[str, Any]] = [
+                {"name": name, "kind": "index"}
+                if name in index
+                else self._described(name, values, holds, orders.get(name))
                 for name, (values, holds) in zip(names, columns, strict=True)
             ]
             _find_places(found, [values for values, _ in columns])
@@ -252,12 +266,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self, name: str, values: Values, holds: str, order: list[str] | None
     ) -> dict[str, Any]:
         """Return a column's name, kind and encoding."""
-        if holds == TEXTS:
-            seconds, zoned = seconds_of_texts(values, missing_of(values))
-            if not isinstance(seconds, int) and not np.isnan(seconds).all():
-                values, holds = seconds, DATES
-                if zoned:
-                    warn(ZONES_TOLD.format(name), UserWarning)
+        form: list[str] | None = None
+        if holds == TEXTS and (meant := _meaning_of(name, values)) is not None:
+            form = meant.form
+            values, holds = _seconds_or_numbers(name, meant)
+        elif holds == NUMBERS and are_days(values):
+            form = [DAY_FIRST]
+            values, holds = _seconds_of_days(values), DATES
+            warn(f"column {name!r} holds days such as 20241231, and is read as dates", UserWarning)
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
             raise ValueError(
@@ -270,6 +286,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values = values.astype(np.float64)
         unit = unit_of(values[~missing]) if self.logarithms and holds == NUMBERS else 0.0
         found = number_of(name, values, missing, unit) | {"holds": holds}
+        if form:
+            found["form"] = form
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
             warn(SENTINEL.format(f"column {name!r}", sentinel), UserWarning)
@@ -392,6 +410,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for words, chosen in {
             "left out because they are constant": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
+            ],
+            "left out because they seem to be a saved index": [
+                c for c in self.columns_ if c.get("was", c["kind"]) == "index"
             ],
             "left out because nearly every row has a different text": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "name"
@@ -684,8 +705,10 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     name = column["name"]
     fitted = column["holds"]
     if holds in (LEVELLED, TEXTS):
-        return _numbers_of_objects(name, values, fitted)
+        return _numbers_of_objects(name, values, fitted, column.get("form"))
     found: Doubles = values.astype(np.float64)
+    if (fitted, holds) == (DATES, NUMBERS) and are_days(found):
+        return _seconds_of_days(found)
     if holds != fitted and not np.isnan(found).all():
         now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
         remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
@@ -695,30 +718,78 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     return found
 
 
-def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
+def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] | None) -> Doubles:
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
-    missing = missing_of(values)
-    if fitted == DATES:
-        seconds, _ = seconds_of_texts(values, missing)
-        if not isinstance(seconds, int):
-            return seconds
-        raise ValueError(
-            f"column {name!r} had dates in fit, but has {values[seconds]!r} now; pass dates, as "
-            "text such as 2024-12-31"
+    kind = {NUMBERS: NUMBER, DATES: DATE}.get(fitted)
+    texts, there = _texts_in(values)
+    meant = kind and meaning_of(texts, there, DEFAULT, kind, form)
+    if meant:
+        tell(name, texts, meant)
+        return _seconds_or_numbers(name, meant)[0]
+    if not there.any():
+        return np.full(len(values), np.nan)
+    what = "dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values"
+    raise ValueError(
+        f"column {name!r} had {fitted} in fit, but has {values[there][0]!r} now; pass {what}"
+    )
+
+
+def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """Return objects as text, and which are not missing."""
+    gone = missing_of(values)
+    texts = np.array(
+        ["" if no else str(v).strip() for v, no in zip(values, gone, strict=True)], "O"
+    )
+    return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
+
+
+def _meaning_of(name: str, values: Values) -> Meaning | None:
+    """Return what objects mean if these are dates, or numbers with units or a few texts.
+
+    Text of numbers alone is a category: who has it knows of the numbers.
+    """
+    texts, there = _texts_in(values)
+    try:
+        meant = meaning_of(texts, there, DEFAULT)
+    except DoubtError as doubt:
+        warn(f"column {name!r} is taken for text: {doubt}, or convert it", UserWarning)
+        return None
+    if meant is None:
+        return None
+    plain = meant.kind == NUMBER and not meant.form
+    if plain:  # words for a missing value are told too
+        meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
+        if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
+            return None
+    tell(name, texts, meant)
+    return meant
+
+
+def _seconds_or_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
+    if meant.kind == DATE:
+        return seconds_of_array(meant.values), DATES
+    _check_finite(meant.values, name)
+    return meant.values, NUMBERS
+
+
+def _seconds_of_days(values: Doubles) -> Doubles:
+    """Return seconds of days such as 20241231."""
+    there = ~np.isnan(values)
+    texts = np.array([f"{value:.0f}" for value in values], dtype=object)
+    return seconds_of_array(dates_of(texts, there)[0])
+
+
+def _saved_index(X: Any, names: list[str]) -> set[str]:
+    """Return which columns of a frame are a saved index, and warn; the command tells of its own."""
+    index = {name for place, name in enumerate(names) if is_index(name, place)}
+    if isinstance(X, Frame) or len(index) == len(names):
+        return set()
+    for name in sorted(index):
+        warn(
+            f"column {name!r} seems to be a saved index, and is left out; rename it to keep it",
+            UserWarning,
         )
-    found = np.full(len(values), np.nan)
-    for row in np.flatnonzero(~missing):
-        try:
-            if fitted != NUMBERS:
-                raise ValueError  # noqa: TRY301  told below, with the remedy
-            found[row] = float(values[row])
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"column {name!r} had {fitted} in fit, but has {values[row]!r} now; pass the same "
-                "kind of values"
-            ) from None
-    _check_finite(found, name)
-    return found
+    return index
 
 
 def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:

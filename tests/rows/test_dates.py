@@ -26,20 +26,40 @@ from gzkcore.rows.dates import ALONE, dates_of
     ("12.31.2024", None, False),
     ("1.2.20245", None, False),
     ("1.2.24", None, False),
-    ("2024-01-01 10:00 UTC", None, False),
     ("2024-01-01T10:00 to 11:00", None, False),
     ("2024-01-01T10:00.5", None, False),
     ("2024-01-01+01:00", None, False),
     ("2024-02-30", None, False),
-    ("2024-01", None, False),
+    ("2024-01", "2024-01-01", False),
+    ("2024/12/31", "2024-12-31", False),
+    ("2024.12.31 10:30", "2024-12-31T10:30", False),
+    ("31-Dec-2024", "2024-12-31", False),
+    ("31-Dec-24", "2024-12-31", False),
+    ("Dec 31, 2024", "2024-12-31", False),
+    ("Tuesday, 31 December 2024", "2024-12-31", False),
+    ("2024 Dec 31", "2024-12-31", False),
+    ("Mar 2024", "2024-03-01", False),
+    ("31/12/2024 12:05:06 AM", "2024-12-31T00:05:06", False),
+    ("31/12/2024 5:05 p.m.", "2024-12-31T17:05", False),
+    ("2024-01-01 10:00 UTC", "2024-01-01T10:00", False),
+    ("2024-01-01 10:00:00 CET", "2024-01-01T09:00", True),
+    ("Tue, 31 Dec 2024 10:00:00 -0500", "2024-12-31T15:00", True),
+    ("Tue Dec 31 2024 10:00:00 GMT+0100 (CET)", "2024-12-31T09:00", True),
+    ("20241231", "2024-12-31", False),
+    ("20241231T101500", "2024-12-31T10:15", False),
+    ("20241231T101500Z", "2024-12-31T10:15", False),
+    ("12/31/2024", None, False),
+    ("31 Foo 2024", None, False),
+    ("2024-01-01 10:00 XYZ", None, False),
+    ("2024-01-01 13:00 PM", None, False),
     ("\u0662\u0660\u0662\u0664-01-01", None, False),
 ])  # fmt: skip
 def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dates, had_zone = dates_of(np.array([text], dtype=object), ALONE)
+        dates, wrong, had_zone = dates_of(np.array([text], dtype=object), ALONE)
     if expected is None:
-        assert dates == 0
+        assert wrong[0]
     else:
         assert dates[0] == np.datetime64(expected)
     assert had_zone == zoned

@@ -1,0 +1,273 @@
+"""What texts of a column mean: numbers with units and separators of thousands, dates, clocks."""
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import warn
+from gzkcore._util.wording import counted
+
+from .categories import are_answers
+from .dates import DAY_FIRST, MONTH_FIRST, ZONES_TOLD, dates_of, hours_of, order_of
+from .values import MISSING, THOUSANDS, Values, as_number
+
+NUMBER, DATE, TEXT = "number", "date", "text"
+FEW = 0.1  # a choice: up to this share of a column's texts are taken as missing, and told
+TRIED = 100  # texts, spread over the column, that must mostly be dates before all are tried
+MARKS = frozenset({"-", "--", "---", ".", "..", "*", "\u2013", "\u2014"})  # none, among numbers
+MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
+MULTIPLE = "k, M or B"  # as a unit
+CLOCK = ["clock"]  # the form of hours
+SPACES = " \u00a0\u2009\u202f'\u2019"  # that separate thousands, with apostrophes
+CURRENCY = r"[A-Z]{0,2}[€$£¥₹]|Rs\.?|kr\.?|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
+WRITTEN = re.compile(
+    rf"(?P<sign>[-+\u2212(]?)\s*(?P<before>{CURRENCY}|)\s*(?P<inner>[-+\u2212]?)"
+    rf"(?P<digits>\d(?:[\d.,{SPACES}]*\d)?|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*"
+    r"(?P<after>(?:[^\W\d_]|[%‰°€$£¥₹+µ])[^\n]{0,30}?)?\s*\)?",
+)
+
+
+class Reading(NamedTuple):
+    """How a file is to be read, where that is not left to the file."""
+
+    decimal_comma: bool = False
+    thousands: str = ""  # what separates them
+    may_have_commas: bool = False  # decimal ones, since commas do not separate values
+    missing: frozenset[str] = MISSING  # words, in small letters
+    date_format: str = ""  # as strptime has it
+    skip_lines: int = 0  # above the header
+    keep: tuple[str, ...] = ()  # columns that seem to be a saved index, and predict
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """What stands for a missing value among numbers and dates alone."""
+        return MARKS if len(self.missing) > 1 else frozenset()
+
+    def is_missing(self, text: str) -> bool:
+        """Say whether a text stands for a missing value in any column."""
+        return text.strip().lower() in self.missing
+
+    def as_missing(self, numbers: Doubles) -> Doubles:
+        """Return numbers with NaN for those that stand for a missing value."""
+        codes = [number for word in self.missing if np.isfinite(number := as_number(word))]
+        return np.where(np.isin(numbers, codes), np.nan, numbers) if codes else numbers
+
+
+DEFAULT = Reading()
+
+
+class DoubtError(ValueError):
+    """Texts have two readings."""
+
+
+class Meaning(NamedTuple):
+    """What the texts of a column mean."""
+
+    kind: str  # number or date
+    values: Values  # missing where no text is, and where one is wrong
+    wrong: NDArray[np.bool_]  # texts that are not of this kind
+    form: list[str]  # how they are written: of these the next table's are too
+    notes: list[str]  # about the column named {}
+
+
+def meaning_of(
+    texts: Values,
+    there: NDArray[np.bool_],
+    reading: Reading,
+    kind: str | None = None,
+    form: list[str] | None = None,
+) -> Meaning | None:
+    """Return what nearly all texts of a column mean, None if they are just text.
+
+    Parameters
+    ----------
+    texts : ndarray of str of shape (n_rows,)
+    there : ndarray of bool of shape (n_rows,)
+        Where there is one.
+    reading : Reading
+    kind, form : str and list of str, optional
+        What the column was in the fit.
+
+    Raises
+    ------
+    DoubtError
+        If numbers or dates have two readings.
+    """
+    if marks := reading.marks & {*texts[there].tolist()}:
+        there = there & ~np.array([text in marks for text in texts], dtype=bool)
+    some = texts[there].tolist()
+    if not some:
+        return None
+    found = None
+    if kind in (None, DATE):
+        found = _dates(texts, there, some, reading, form)
+    if found is None and kind in (None, NUMBER):
+        found = _numbers(texts, there, some, reading, kind, form)
+    if found is None or found.wrong.sum() > FEW * len(some):
+        return None
+    return found if kind is None else found._replace(notes=[])
+
+
+def _dates(
+    texts: Values, there: NDArray[np.bool_], some: list[str], reading: Reading,
+    known: list[str] | None,
+) -> Meaning | None:  # fmt: skip
+    """Return the dates in texts, None if some of them are mostly none."""
+    tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
+    for form in [*([reading.date_format] if reading.date_format else []), *(known or [DAY_FIRST])]:
+        if _share(dates_of(tried, np.ones(len(tried), dtype=bool), form)[1]) > 0.5:
+            other = MONTH_FIRST if form == DAY_FIRST and not known else ""
+            if not other or _share(dates_of(tried, tried != "", other)[1]) > 0.5:
+                continue
+        if (
+            form == DAY_FIRST
+            and not known
+            and not (form := order_of(tried.tolist()) or order_of(some))
+        ):
+            text = next(text for text in some if order_of([text]) == "")
+            raise DoubtError(
+                f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
+                f"'{MONTH_FIRST}' settles it"
+            )
+        dates, wrong, zoned = dates_of(texts, there, form)
+        return Meaning(DATE, dates, wrong, [form], [ZONES_TOLD] if zoned else [])
+    return None
+
+
+def _share(wrong: NDArray[np.bool_]) -> float:
+    return float(wrong.mean())
+
+
+def _numbers(
+    texts: Values, there: NDArray[np.bool_], some: list[str], reading: Reading, kind: str | None,
+    form: list[str] | None,
+) -> Meaning | None:  # fmt: skip
+    """Return the numbers in texts, None if most are none."""
+    known = form
+    parse: Callable[[str], float] = as_number
+    values = _parsed(texts, there, parse)
+    if known or np.isnan(values[there]).sum() > FEW * len(some):
+        form = known or (CLOCK if ":" in some[0] else _form_of(some, reading))
+        if form is None or (kind and not known and form[-1]):
+            return None
+        parse = hours_of if form == CLOCK else functools.partial(_number, form=form)
+        values = _parsed(texts, there, parse)
+    wrong = there & np.isnan(values)
+    right = texts[there & ~wrong]
+    notes = _notes_of(form, right, parse) if form and len(right) else []
+    return Meaning(NUMBER, values, wrong, form or [], notes)
+
+
+def _parsed(texts: Values, there: NDArray[np.bool_], parse: Callable[[str], float]) -> Doubles:
+    values = np.full(len(texts), np.nan)
+    parsed = {text: parse(text) for text in {*texts[there].tolist()}}
+    values[there] = [parsed[text] for text in texts[there]]
+    return values
+
+
+def _form_of(texts: list[str], reading: Reading) -> list[str] | None:
+    """Return the separator of thousands, the decimal mark and the unit of most texts."""
+    tried = texts[:: 1 + (len(texts) - 1) // TRIED]
+    if 2 * sum(WRITTEN.fullmatch(text) is not None for text in tried) < len(tried):
+        return None
+    found = [match for text in texts if (match := WRITTEN.fullmatch(text))]
+    units = Counter(map(_unit, found))
+    if {*units} <= {*MULTIPLES} and {*units} != {""}:
+        units = Counter({MULTIPLE: len(found)})
+    if not units or max(units.values()) < (1 - FEW) * len(texts):
+        return None
+    unit = max(units, key=lambda each: units[each])
+    digits = [m["digits"] for m in found if unit == MULTIPLE or _unit(m) == unit]
+    if unit and any(re.match(r"0\d", each) for each in digits):  # codes, not numbers
+        return None
+    marks = _marks_of(digits, reading)
+    return None if marks is None else [*marks, unit]
+
+
+def _unit(match: re.Match[str]) -> str:
+    return " ".join(filter(None, [match["before"], (match["after"] or "").strip()]))
+
+
+def _marks_of(digits: list[str], reading: Reading) -> tuple[str, str] | None:
+    """Return what separates thousands, "" for spaces alone, and the decimal mark."""
+    if reading.decimal_comma:
+        return reading.thousands or ".", ","
+    if reading.thousands:
+        return reading.thousands, "." if reading.thousands != "." else ","
+    both = [each for each in digits if "," in each and "." in each]
+    if both:
+        return (",", ".") if both[0].rindex(".") > both[0].rindex(",") else (".", ",")
+    of = {mark: [each for each in digits if mark in each] for mark in ",."}
+    for mark, other in (",.", ".,"):
+        if any(each.count(mark) > 1 for each in of[mark]):
+            return mark, other
+    whole = {mark: all(re.match(THOUSANDS % f"[{mark}]", d) for d in of[mark]) for mark in ",."}
+    if not of[","]:
+        return "", "."
+    if not whole[","]:
+        return None if not of["."] and are_answers(digits) else ((".", ",") if whole["."] else None)
+    if of["."] and whole["."]:
+        raise _doubt(of[","][0])
+    mixed = any(re.match(r"\d{4}", each) for each in digits)
+    if not of["."] and (mixed or reading.may_have_commas):
+        raise _doubt(of[","][0])
+    return ",", "."
+
+
+def _doubt(text: str) -> DoubtError:
+    """Return the error of a comma that may separate thousands or be a decimal comma."""
+    return DoubtError(
+        f"{text!r} may be {text.replace(',', '')} or {text.replace(',', '.')}; --thousands , or "
+        "--decimal-comma settles it"
+    )
+
+
+def _number(text: str, form: list[str]) -> float:
+    """Return the number in a text of this form, NaN if it is of another."""
+    thousands, decimal, unit = form
+    match = WRITTEN.fullmatch(text)
+    if match is None or (text[0] == "(") != (text[-1] == ")"):
+        return np.nan
+    own, times = _unit(match), 1.0
+    if unit == MULTIPLE:
+        times, own = MULTIPLES.get(own, np.nan), unit
+    mark = f"[{re.escape(thousands)}{SPACES}]"
+    grouped = rf"(?:\d{{1,3}}(?:{mark}\d\d)*(?:{mark}\d{{3}})+|\d*)(?:{re.escape(decimal)}\d+)?"
+    if own != unit or not re.fullmatch(grouped, match["digits"]):
+        return np.nan
+    digits = re.sub(mark, "", match["digits"]).replace(decimal, ".")
+    number = float(digits + (match["power"] or "")) * times
+    return -number if {match["sign"], match["inner"]} & {"-", "\u2212", "("} else number
+
+
+def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> list[str]:
+    """Say how numbers are read, by an example that shows as much as it can."""
+    *marks, unit = form
+    example = max(texts[:TRIED], key=lambda text: sum(mark in text for mark in marks if mark))
+    what = f", without the unit {unit!r}" if unit not in ("", MULTIPLE, *CLOCK) else ""
+    what = ", the hours of a clock" if form == CLOCK else what
+    number = f"{parse(example):.15g}"
+    return [f"column {{!r}} holds numbers as text, such as {example!r}, read as {number}{what}"]
+
+
+def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None) -> None:
+    """Warn of how a column is read, and of texts that are not of its kind.
+
+    The rows have these numbers in their table, by default they count from 0.
+    """
+    for note in meant.notes:
+        warn(note.format(name), UserWarning)
+    if wrong := np.flatnonzero(meant.wrong).tolist():
+        row = wrong[0] if rows is None else int(rows[wrong[0]])
+        more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
+        warn(
+            f"column {name!r}: {texts[wrong[0]]!r} in data row {row + 1}{more}: no {meant.kind}, "
+            "taken as missing",
+            UserWarning,
+        )

@@ -1,0 +1,220 @@
+"""Files as people bring them: each is read as it was meant, or refused by name."""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gzkcore.cli.arguments import chosen_columns, reading_of
+from gzkcore.rows.files import open_table
+from gzkcore.rows.frames import kind_of, read_frame
+from gzkcore.rows.open import open_batches
+
+pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
+NAN = np.nan
+pytestmark = pytest.mark.usefixtures("in_tmp")
+
+
+@pytest.fixture
+def in_tmp(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def opened(text, **options):
+    Path("data.csv").write_bytes(text.encode())
+    return open_table("data.csv", reading_of(decimal_comma=False, **options))
+
+
+def column(text, name="a", **options):
+    """Return a column of a text as a frame has it, and all that is told."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = opened(text, **options)
+        values = read_frame(table, [name], lambda *_: None).frame[name]
+    return values, " | ".join([*table.notes, *(str(each.message) for each in caught)])
+
+
+def below(name, values, more="7"):
+    """Return the text of a table with these values, and a column b."""
+    return f"{name};b\n" + "".join(f"{value};{more}\n" for value in values)
+
+
+MANY = [*range(100, 140)]
+
+
+@pytest.mark.parametrize(("values", "expected", "told"), [
+    (["1", "?", "#N/A", "-", "n/a", "2"], [1, NAN, NAN, NAN, NAN, 2], "^$"),
+    ([*MANY, "x"], [*MANY, NAN], "column 'a': 'x' in data row 41: no number, taken as miss"),
+    ([*MANY, "x", "x"], [*MANY, NAN, NAN], "'x' in data row 41 and 1 other: no number"),
+    (["12.5 kmpl", "7 kmpl"], [12.5, 7], "such as '12.5 kmpl', read as 12.5, without the unit 'k"),
+    (["998 CC", "1248 CC"], [998, 1248], "without the unit 'CC'"),
+    (["19M", "120k", "1.5M"], [19e6, 120e3, 1.5e6], "read as"),
+    (["1,000,000+", "1,000+", "5+"], [1e6, 1000, 5], "read as 1000000, without the unit '\\+'"),
+    (["$1,200.50", "-$3", "($4)"], [1200.5, -3, -4], "without the unit '\\$'"),
+    (["12 €", "3 €"], [12, 3], "without the unit '€'"),
+    (["5%", "12.5 %"], [5, 12.5], "without the unit '%'"),
+    (["1 234", "12\u202f345", "7\u00a0000", "5"], [1234, 12345, 7000, 5], "read as 1234"),
+    (["1'234.5", "12’345", "7"], [1234.5, 12345, 7], "read as 1234.5"),
+    (["1.234.567", "1.234", "7"], [1234567, 1234, 7], "read as 1234567"),
+    (["1,234,567", "1,234", "7.5"], [1234567, 1234, 7.5], "read as 1234567"),
+    (["12,34,567", "1,234", "7.5"], [1234567, 1234, 7.5], "read as 1234567"),
+    (["2,5", "3,25"], [2.5, 3.25], "numbers have a decimal comma, such as '2,5'"),
+    (["10:30", "5:15 PM", "0:00:36"], [10.5, 17.25, 0.01], "the hours of a clock"),
+])  # fmt: skip
+def test_numbers(values, expected, told):
+    found, notes = column(below("a", values))
+    np.testing.assert_allclose(found, expected)
+    assert re.search(told, notes), notes
+
+
+def test_points_are_thousands_where_others_have_decimal_commas():
+    text = "a;b\n932;7,5\n16.957;3,25\n"
+    found, notes = column(text)
+    assert found.tolist() == [932, 16957]
+    assert "column 'a': '16.957' is read as 16957, since '.' separates thousands" in notes
+    with pytest.warns(UserWarning, match="16957|decimal comma"):
+        batches = [*open_batches("data.csv", "b")]
+    np.testing.assert_array_equal(batches[0][0].ravel(), [932, 16957])
+    np.testing.assert_array_equal(batches[0][1], [7.5, 3.25])
+
+
+@pytest.mark.parametrize(("values", "reason", "options", "expected"), [
+    (["932", "16.957"], "'16.957' may be 16957 or 16.957; --thousands", ".", [932, 16957]),
+    (["932", "16.957"], "'16.957' may be 16957 or 16.957; --thousands", ",", [932, 16.957]),
+    (["932", "16,957"], "'16,957' may be 16957 or 16.957; --thousands", ",", [932, 16957]),
+    (["932", "16,957"], "'16,957' may be 16957 or 16.957; --thousands", ".", [932, 16.957]),
+])  # fmt: skip
+def test_two_readings_are_named(values, reason, options, expected):
+    with pytest.raises(ValueError, match=rf"data\.csv: data row \d, column 'a': {reason}"):
+        column(below("a", values))
+    assert column(below("a", values), thousands=options)[0].tolist() == expected
+
+
+def test_units_that_differ_are_told_and_not_read():
+    values = [f"{i} {'kmpl' if i % 2 else 'km/kg'}" for i in range(40)]
+    found, _ = column(below("a", values))
+    assert kind_of(found) == "text"
+
+
+@pytest.mark.parametrize("codes", [["S0001", "S0002"], ["1.2.3", "1.10.4"], ["1,4", "2,3", "4"],
+                                   ["0012 A", "0013 A"], ["4", "x", "5"]])  # fmt: skip
+def test_codes_are_no_numbers(codes):
+    found, _ = column(below("a", [f'"{code}"' for code in codes]).replace(";", "\t"))
+    assert kind_of(found) == "text"
+
+
+DAY = np.datetime64("2024-12-31")
+
+
+@pytest.mark.parametrize("form", [
+    "2024/12/31", "2024.12.31", "31.12.2024", "31/12/2024", "12/31/2024", "31-Dec-2024",
+    "December 31, 2024", "Tue, 31 Dec 2024 00:00:00 +0000", "2024-12-31 00:00:00 UTC",
+    "12/31/2024 12:00:00 AM", "20241231", "20241231T000000Z", "31 Dec 2024 01:00 CET",
+])  # fmt: skip
+def test_dates(form):
+    found, _ = column(below("a", [form, form, ""]))
+    assert kind_of(found) == "date"
+    assert found[0] == found[1] == DAY
+    assert np.isnat(found[2])
+    days = column(below("a", [form, "NA", form]))[0]
+    assert days[2] == DAY
+
+
+def test_dates_with_two_readings_and_a_format():
+    text = below("a", ["01/02/2024", "03/04/2024"])
+    with pytest.raises(
+        ValueError, match="'01/02/2024' may have the day or the month first; --date"
+    ):
+        column(text)
+    assert column(text, date_format="%m/%d/%Y")[0][0] == np.datetime64("2024-01-02")
+    text = below("a", ["2024-W05-1", "2024-W06-1"])
+    assert kind_of(column(text)[0]) == "text"
+    assert column(text, date_format="%G-W%V-%u")[0][0] == np.datetime64("2024-01-29")
+    text = below("a", ["311224", "300624"])
+    assert column(text, date_format="%d%m%y")[0][0] == DAY
+
+
+def test_words_for_missing_values():
+    text = below("a", ["None", "one", "NA", "two"])
+    assert column(text)[0].tolist() == [None, "one", None, "two"]
+    assert column(text, missing="")[0].tolist() == ["None", "one", "NA", "two"]
+    text = below("a", ["-9999", "1", "gap", "?", "2"])
+    found, _ = column(text, missing="gap,-9999")
+    np.testing.assert_array_equal(found, [NAN, 1, NAN, NAN, 2])
+    assert column(below("a", ["+", "-", "+"]))[0].tolist() == ["+", "-", "+"]
+
+
+@pytest.mark.parametrize(("text", "names", "values", "told"), [
+    ("sep=;\r\na;b\r\n1;2\r\n", ["a", "b"], [1], "^$"),
+    ("\ufeffsep=\t\na\tb\n1\t2\n", ["a", "b"], [1], "^$"),
+    ('"id", "a, x", "a"\n1, "2, y", 3\n4, "z", 5\n', ["id", "a, x", "a"], [3, 5], "^$"),
+    ("a,b\nm,mm\n" + "1,2\n" * 6, ["a", "b"], [1] * 6, "the line below the names, 'm,mm', holds"),
+    ("a,a,b\n1,2,3\n", ["a", "a.1", "b"], [1], "of another are called 'a.1'"),
+    ("a,b\n1,2,3\n2,5,6\n", ["", "a", "b"], [2, 5], "^$"),
+    ('"a" "b"\n"1" 2 3\n"2" 5 6\n', ["", "a", "b"], [2, 5], "^$"),
+    ("a,b\n1,2,\n2,5,\n", ["a", "b", ""], [1, 2], "^$"),
+])  # fmt: skip
+def test_heads(text, names, values, told):
+    found, notes = column(text)
+    assert opened(text).names == names
+    assert found.tolist() == values
+    assert re.search(told, notes), notes
+    out = Path("out.csv")
+    [*opened(text).append(["a"], lambda of: [np.arange(len(of["a"]))], {"new": np.dtype(int)}, out)]
+    again = open_table(out)
+    assert again.names == [
+        *names[: len(names) - (names[-1] == "")],
+        *names[-1:] * (names[-1] == ""),
+        "new",
+    ]
+    assert np.concatenate([v for _, v, _ in again.batches(["new"])]).ravel().tolist() == [
+        *range(len(values))
+    ]
+
+
+@pytest.mark.parametrize("text", [
+    "Logger 7, Ulm\n\na;y\n" + "1,5;2,5\n" * 6,
+    'Logger 7, Ulm\n\n"a", "b", "y"\n' + '1, "v, w", 3\n' * 6,
+    "Logger 7, Ulm\n\na,b,y\n" + "1,1.5,2,3\n" * 6,
+])  # fmt: skip
+def test_lines_above_in_other_tables(text):
+    with pytest.raises(ValueError, match=r"line 3 fits them: --skip-lines 2"):
+        opened(text)
+    assert opened(text, skip_lines=2).names[-1] == "y"
+
+
+def test_lines_of_a_logger_above_the_names():
+    text = "Logger 7\nSite: Ulm, Bern\n\na,b,c\n" + "1,2,3\n" * 6
+    with pytest.raises(
+        ValueError, match=r"the first line has 1 value, .* line 4 fits them: --skip-l"
+    ):
+        opened(text)
+    table = opened(text, skip_lines=3)
+    assert table.names == ["a", "b", "c"]
+    assert column(text, skip_lines=3)[0].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_a_saved_index(name):
+    text = f"{name},a,b\n" + "".join(f"{i},2,3\n" for i in range(6))
+    table = opened(text)
+    assert chosen_columns(table, "b", None, None, None)[0] == ["a"]
+    assert "left out as a saved index" in table.notes[-1]
+    assert chosen_columns(opened(text, keep=name), "b", None, None, None)[0] == [name, "a"]
+    with pytest.warns(UserWarning, match="left out as a saved index: .* columns= can name it"):
+        assert open_batches("data.csv", "b").columns == ["a"]
+    assert open_batches("data.csv", "b", columns=[name, "a"]).columns == [name, "a"]
+
+
+def test_an_index_that_pandas_saved():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2], "b": [3.0, 4]}, index=pandas.Index([5, 6], name="nr"))
+    frame.to_parquet("data.parquet")
+    assert open_table("data.parquet").index == ["nr"]
+    with pytest.warns(UserWarning, match=r"left out as a saved index: \['nr'\]"):
+        assert open_batches("data.parquet", "b").columns == ["a"]
+    kept = open_table("data.parquet", reading_of(decimal_comma=False, keep="nr"))
+    assert chosen_columns(kept, "b", None, None, None)[0] == ["a", "nr"]
