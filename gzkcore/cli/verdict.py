@@ -94,6 +94,7 @@ def judge_model(
 ) -> Verdict:  # fmt: skip
     """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
     predict = tested.predict_proba if rows.classify else tested.predict
+    report("predicting held-out rows", None)
     predicted, truth = predict(rows.test), rows.truth
     judge = _judge_of(tested, rows)
     predictions, seconds, failed = _baselines(tested, rows, report)
@@ -105,7 +106,7 @@ def judge_model(
             [name, *predictions], [predicted, *predictions.values()], [took, *seconds], strict=True
         )
     ]
-    of_some, shuffled = _shuffled(tested, rows, tried, seed)
+    of_some, shuffled = _shuffled(tested, rows, tried, seed, report)
     sure = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:
         predicted = tested.classes[predicted.argmax(axis=1)]
@@ -124,7 +125,7 @@ def _baselines(
     took: list[float] = []
     failed: list[str] = []
     for done, (name, predict) in enumerate(baselines.items()):
-        report("baselines", done / len(baselines))
+        report("baselines", done / len(baselines), name)
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -163,7 +164,7 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 
 
 def _shuffled(
-    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int
+    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Progress
 ) -> tuple[float, dict[str, float]]:
     """Return the first of the errors on some of the rows held out, and with columns shuffled.
 
@@ -180,7 +181,8 @@ def _shuffled(
         return float(next(iter(judge(truth, predict(shown)).values())) or 0)
 
     found = {}
-    for name, columns in list(tried.items())[:MOST_COLUMNS]:
+    for done, (name, columns) in enumerate(list(tried.items())[:MOST_COLUMNS]):
+        report("shuffling columns", done / min(len(tried), MOST_COLUMNS), name)
         order = rng.permutation(len(truth))
         mixed = {column: frame[column][order] for column in columns}
         found[name] = error(Frame(frame.values | mixed))
