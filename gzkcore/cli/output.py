@@ -165,7 +165,9 @@ def picture_note(path: str | None) -> list[str]:
     return [f"Picture: {path}"] if path else []
 
 
-def drawn(path: Path | None, draw: Callable[[Path], None]) -> tuple[str | None, str]:
+def drawn(
+    path: Path | None, draw: Callable[[Path], None], name: str = "--plot", what: str = "picture"
+) -> tuple[str | None, str]:
     """Draw a picture, if there is to be one; return where it is, and why that failed, or nothing.
 
     Whatever fails: results that took hours are told first.
@@ -175,7 +177,7 @@ def drawn(path: Path | None, draw: Callable[[Path], None]) -> tuple[str | None, 
     try:
         draw(path)
     except Exception as error:  # noqa: BLE001  of a library, of any kind
-        return None, f"--plot {path}: the picture could not be drawn: {error}; all else is done"
+        return None, f"{name} {path}: the {what} could not be drawn: {error}; all else is done"
     return str(path), ""
 
 

@@ -63,7 +63,7 @@ def test_the_steps_of_the_final_fit_are_reported(capsys, monkeypatch, plain, opt
     run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *options)
     stages = list(dict.fromkeys(label for label, _, _ in told))
     assert stages == [
-        "reading", "encoding columns", "choosing", "calibrating", "fitting",
+        "starting", "reading", "encoding columns", "choosing", "calibrating", "fitting",
         "predicting held-out rows", "baselines", "shuffling columns",
     ]  # fmt: skip
     steps = [(share, now) for label, share, now in told if label == "fitting" and now]
