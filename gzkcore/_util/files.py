@@ -22,6 +22,8 @@ except ImportError:  # Windows, where an open file can't be removed, so that non
 _NUMBERS = itertools.count()  # of the files that this process has written
 # Of 255 bytes of a name what the other name may share with it; the rest is numbers and ".part".
 _NAME_BYTES = 220
+_URL = re.compile(r"(https?|ftps?|s3|gs|file):/+", re.IGNORECASE)
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
@@ -37,6 +39,10 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise ValueError(
             f"path={str(path)!r} has a null byte, which file names cannot have; remove it"
         )
+    if url := _URL.match(str(path)):
+        slashes = "///" if url[1].lower() == "file" else "//"  # a path has only one of them
+        whole = f"{url[1]}:{slashes}{str(path)[url.end() :]}"
+        raise ValueError(f"{whole} is a URL; download it first, then name the file on this disk")
     return path
 
 
@@ -110,9 +116,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         beside.replace(path)
         _sync_folder(path.parent)
+    except OSError as error:
+        if error.errno not in _FULL and "requested and" not in str(error):  # NumPy has no errno
+            raise
+        reason = os.strerror(error.errno or errno.ENOSPC)
+        remedy = f"{reason}; free some space, or name a file elsewhere"
+        raise OSError(error.errno or errno.ENOSPC, remedy, str(path)) from None
     finally:
         beside.unlink(missing_ok=True)
         os.close(lock)
+
+
+def reserve(path: Path) -> None:
+    """Raise OSError if the disk has no room for a file: where one is mapped, writing kills."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _new_part(path: Path) -> tuple[Path, int]:

@@ -11,5 +11,6 @@
 - `recipes`: what a saved model knows of its table
 - `show_frame`, `output`: what is printed
 - `maps`, `pictures`, `grid`, `cells`: what is drawn, and grids of predictions
+- `page`, `effects`: the report to keep, and what each column does in it
 - `demo`: what `gzkcore demo` shows
 """

@@ -274,14 +274,19 @@ def check_free(name: str, path: Path, force: bool) -> None:
 
 
 def check_picture(path: Path | None, force: bool) -> None:
-    """Raise unless a picture can be written there: now, not after the work."""
+    """Raise unless a picture can be written there."""
     from .maps import ENDINGS
 
+    check_new("--plot", path, ENDINGS, force)
+
+
+def check_new(name: str, path: Path | None, endings: tuple[str, ...], force: bool) -> None:
+    """Raise unless a file of such a name can be written there: now, not after the work."""
     if path is not None:
-        if path.suffix.lower() not in ENDINGS:
-            raise ValueError(f"--plot {path} must end with one of {', '.join(ENDINGS)}")
+        if path.suffix.lower() not in endings:
+            raise ValueError(f"{name} {path} must end with one of {', '.join(endings)}")
         check_writable(path)
-        check_free("--plot", path, force)
+        check_free(name, path, force)
 
 
 def check_results(path: Path) -> None:

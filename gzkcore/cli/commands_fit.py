@@ -1,5 +1,6 @@
 """The command `fit`: learn from a table."""
 
+import functools
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from .arguments import (
     LearnerOptions,
     Lon,
     TestBy,
+    check_new,
     check_new_model,
     check_not_the_table,
     check_picture,
@@ -22,11 +24,12 @@ from .arguments import (
     chosen_columns,
     reads_a_table,
 )
-from .output import collected_notes, drawn, options_named, print_json, progress
+from .output import Progress, collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
     from gzkcore.rows.meaning import Reading
 
+    from .fit_frame import FrameFit
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
@@ -35,6 +38,7 @@ LIMITS, CHOSEN, TEST = "Limits", "A model that you choose", "The test on held-ou
 
 @reads_a_table
 def fit(
+    context: typer.Context,
     data: Data,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     lat: Lat = None,
@@ -133,6 +137,14 @@ def fit(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write a page to keep, .html: errors, calibration, the effect of each column, "
+            "maps, and the command.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     *,
     reading: "Reading",
@@ -165,23 +177,25 @@ def fit(
     # What is there already comes last: mistakes in the command are told before.
     check_not_the_table(table, "--model", model)
     check_not_the_table(table, "--plot", plot)
+    check_not_the_table(table, "--report", page)
     check_new_model("--model", model, force)
     check_picture(plot, force)
+    check_new("--report", page, (".html", ".htm"), force)
 
     from gzkcore._util.memory import PeakMemory
-    from gzkcore.solve.cost import TooLittleMemoryError
-
-    from .fit_frame import fit_frame
-    from .frame_rows import read_rows
-    from .pictures import draw_frame
-    from .recipes import places_among
-    from .show_frame import print_frame, to_dict
 
     started, peak = time.perf_counter(), PeakMemory()
     if columns is None and len(inputs) > 1 and not places:
         # No row held out has a value of its group that was learned from.
         inputs = [name for name in inputs if name != by.groups]
     with options_named(drops=True), progress() as report, collected_notes() as notes:
+        report("starting", None)
+        from .frame_rows import read_rows
+        from .page import write_page
+        from .pictures import draw_frame
+        from .recipes import places_among
+        from .show_frame import print_frame, to_dict
+
         rows = read_rows(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
             drop_missing=drop_missing, seed=seed, report=report,
@@ -190,14 +204,7 @@ def fit(
         )  # fmt: skip
         notes[:0] = [f"Note: {note}" for note in table.notes]
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
-        try:
-            found = fit_frame(rows, model, learner, report)
-        except TooLittleMemoryError as error:
-            most = learner.max_memory
-            limit = "half of what is free" if most is None else f"{most:,.0f} bytes"
-            raise ValueError(
-                f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
-            ) from None
+        found = _fitted(rows, model, learner, report)
         if found.verdict is not None:
             notes += [f"Note: {reason}" for reason in found.verdict.failed]
         if plot is not None and found.places is None and places_among(found.model):
@@ -205,6 +212,8 @@ def fit(
                 "Note: the picture is no map, since a map shows what is predicted from places "
                 "alone; --lat and --lon fit these"
             )
+        if plot is not None:
+            report("drawing", None)
         picture, failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
     result = {
         "data": str(table.path),
@@ -215,14 +224,36 @@ def fit(
         "peak_memory_mb": peak.megabytes,
         "model": str(model),
         "plot": picture,
+        "page": None,
         "notes": notes,
     }
+    with progress() as report:
+        write = functools.partial(write_page, found, result, context, report)
+        result["page"], page_failed = drawn(page, write, "--report", "page")
     if as_json:
         print_json(result)
     else:
         print_frame(result)
-    if failed:
-        raise ValueError(failed)
+    if failed or page_failed:
+        raise ValueError(". ".join(filter(None, [failed, page_failed])))
+
+
+def _fitted(
+    rows: "FrameRows", model: Path, learner: LearnerOptions, report: Progress
+) -> "FrameFit":
+    """Learn and test; where memory does not allow it, name the options that help."""
+    from gzkcore.solve.cost import TooLittleMemoryError
+
+    from .fit_frame import fit_frame
+
+    try:
+        return fit_frame(rows, model, learner, report)
+    except TooLittleMemoryError as error:
+        most = learner.max_memory
+        limit = "half of what is free" if most is None else f"{most:,.0f} bytes"
+        raise ValueError(
+            f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
+        ) from None
 
 
 def _learner_options(

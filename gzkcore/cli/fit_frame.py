@@ -1,7 +1,5 @@
 """`gzkcore fit`: it learns from rows, saves the model, and compares it with baselines."""
 
-import itertools
-import math
 import time
 import warnings
 from dataclasses import asdict, dataclass, replace
@@ -11,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.solve.solve import SolveProgress, Watch
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
-from gzkcore.tabular.kernel_search import TOL
 from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import LearnerOptions
@@ -41,11 +37,9 @@ def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Prog
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
     """
-    report("learning", 0)
     started = time.perf_counter()
-    model = _learned(rows, slice(None), options, _watched(report))
+    model = _learned(rows, slice(None), options, report)
     took = time.perf_counter() - started
-    report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
     recipe, names, verdict = rows.recipe, place_names(model, rows.recipe), None
@@ -71,25 +65,13 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
     return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
 
 
-def _watched(report: Progress) -> Watch:
-    """Return what reports the steps of the final fit, whose residual is on its way to TOL."""
-    numbers = itertools.count(1)
-
-    def watch(now: SolveProgress) -> None:
-        share = math.log(max(now.residual, TOL)) / math.log(TOL)
-        stands = f"step {next(numbers)}, residual {now.residual:.1g}"
-        report("fitting", min(max(share, 0.0), 1.0), stands)
-
-    return watch
-
-
 def _learned(
-    rows: FrameRows, used: Integers | slice, options: LearnerOptions, watch: Watch | None = None
+    rows: FrameRows, used: Integers | slice, options: LearnerOptions, report: Progress
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
     model = learner(**options._asdict())
-    model._watch = watch
+    model._watch = report
     if rows.source is not None:
         return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]
@@ -102,9 +84,12 @@ def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Progress)
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):
-        report("testing", done / FOLDS)
+
+        def watch(stage: str, *_: object, fold: int = done) -> None:
+            report("testing", fold / FOLDS, f"fit {fold + 1} of {FOLDS}: {stage}")
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters is said of the fit to all rows
-            models.append(_learned(rows, used, options))
+            models.append(_learned(rows, used, options, watch))
     report("testing", 1)
     return Tested(models, fitted, np.asarray(rows.folds))

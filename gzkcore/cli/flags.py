@@ -1,5 +1,6 @@
 """Commands whose help shows flags without a value, and whose errors say what was given."""
 
+import shlex
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -63,6 +64,7 @@ class Command(_Flags, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; complaints name the value, the columns or an example."""
         given = list(args)
+        ctx.meta["command"] = f"{ctx.command_path} {shlex.join(given)}"
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

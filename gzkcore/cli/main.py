@@ -83,7 +83,6 @@ def app() -> Any:
     application = typer.Typer(
         cls=Group,
         help="Predict from tables with kernels: learn, test, predict, compare.",
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",

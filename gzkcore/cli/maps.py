@@ -15,7 +15,16 @@ from scipy.spatial import cKDTree
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, counted, fitted_to
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
-from gzkcore.evaluate.draw import NOTHING, SMALL, as_written, save_picture, styled, titled, wrapped
+from gzkcore.evaluate.draw import (
+    FAINT,
+    NOTHING,
+    SMALL,
+    as_written,
+    save_picture,
+    styled,
+    titled,
+    wrapped,
+)
 from gzkcore.solve.kernel_system import HELD_ROWS
 
 from .cells import GLOBE, Cells, Window
@@ -70,12 +79,18 @@ class Surface:
 
 @styled
 def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
-    """Draw a surface over the globe, or the region of the data, hatched where it is unknown.
+    """Draw `map_of` a surface."""
+    save_picture(map_of(surface, title, label), path)
+
+
+def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) -> Any:
+    """Return a surface over the globe, or the region of the data, hatched where it is unknown.
 
     The surface fades where its standard deviation grows. Without standard deviations it fades at a
     distance of half a lengthscale to a whole one from the nearest data, or of one to two spacings
     of the data if these are larger. A second map shows the standard deviations, hatched likewise.
-    The label, beside the colours, is a name, maybe with its unit, as in "height (m)".
+    The label, beside the colours, is a name, maybe with its unit, as in "height (m)". A narrow
+    figure can be read on a telephone: its maps are small, one below the other.
     """
     from matplotlib.figure import Figure
 
@@ -93,18 +108,18 @@ def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
         opacity, limit = _known(std, surface.spread)
         limit_told = _with_unit(as_plain(limit, 3), label)
         hatched = f"hatched: standard deviation above {limit_told}"
-    flat = 1 / math.cos(math.radians((south + north) / 2)) if window != GLOBE else 1.0
+    flat = _flat(window)
     shape = (east - west) / ((north - south) * flat)
     n_maps = 1 if std is None else 2
-    side_by_side = shape < 1.2
-    tall = 4.9 if shape > 1.2 else 6.0
-    wide = max(5.6, (tall - 1) * shape + (2.2 if side_by_side else 2.6))
+    side_by_side = shape < 1.2 and not narrow
+    tall = (2.7 if narrow else 4.9) if shape > 1.2 else 6.0
+    wide = max(5.2 if narrow else 5.6, (tall - 1) * shape + (2.2 if side_by_side else 2.6))
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
     shown = values[opacity >= HATCHED]
     norm, colors = _colors(shown if len(shown) else values, surface.ends)
-    draw = functools.partial(_draw_cells, cells, window, flat)
+    draw = functools.partial(_draw_cells, cells, window)
     axes = figure.add_subplot(*grid, 1)
     label = fitted_to(label, LONG_LABEL)
     draw(axes, values, opacity, norm, colors, label)
@@ -124,7 +139,25 @@ def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
         titled(axes, f"Standard deviation of a new value: {told}", inches=wide - 1.2)
         if not known.all():
             axes.set_xlabel(wrapped(f"hatched: above {limit_told}", wide - 1.2, SMALL), loc="left")
-    save_picture(figure, path)
+    return figure
+
+
+def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, told: str) -> None:
+    """Draw errors at places, in colours that a few far out don't determine."""
+    from matplotlib.colors import Normalize
+
+    window = window_of(places)
+    most = float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
+    norm = Normalize(-most if errors.min() < 0 else 0.0, most)
+    size = min(MOST_DOT, max(LEAST_DOT, DOTS / math.sqrt(len(places)))) ** 2
+    longitude = from_west(places[:, 1], window[2])
+    dots = axes.scatter(
+        longitude, places[:, 0], s=2 * size, c=errors, norm=norm, cmap="RdBu_r", edgecolors=FAINT,
+        linewidths=RIM, zorder=2,
+    )  # fmt: skip
+    _draw_ground(axes, window)
+    _draw_scale(axes, norm, dots.cmap, told)
+    titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {told}", inches=4.2)
 
 
 @styled
@@ -261,13 +294,10 @@ def _with_unit(number: str, label: str) -> str:
 
 
 def _draw_cells(
-    cells: Cells, window: Window, flat: float, axes: Any, values: Doubles, opacity: Doubles,
-    norm: Any, colors: Any, label: str,
+    cells: Cells, window: Window, axes: Any, values: Doubles, opacity: Doubles, norm: Any,
+    colors: Any, label: str,
 ) -> None:  # fmt: skip
     """Draw values of cells, hatched where they are not opaque at all."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.ticker import FuncFormatter
-
     south, north, west, east = window
     rgba = colors(norm(values))
     rgba[:, 3] = opacity
@@ -279,16 +309,35 @@ def _draw_cells(
         )  # fmt: skip
     axes.imshow(
         rgba.reshape(*cells.shape, 4),
-        origin="lower", extent=(west, east, south, north), aspect=flat, interpolation="bilinear",
+        origin="lower", extent=(west, east, south, north), aspect="auto", interpolation="bilinear",
         zorder=1.5,
     )  # fmt: skip
+    _draw_ground(axes, window)
+    _draw_scale(axes, norm, colors, label)
+
+
+def _flat(window: Window) -> float:
+    """Return how long a degree of latitude is in the middle of a map, in degrees of longitude."""
+    return 1 / math.cos(math.radians(sum(window[:2]) / 2)) if window != GLOBE else 1.0
+
+
+def _draw_ground(axes: Any, window: Window) -> None:
+    """Draw coasts and degrees of a window."""
+    south, north, west, east = window
     _draw_coasts(axes, window)
-    axes.set(xlim=(west, east), ylim=(south, north), aspect=flat, anchor="W")
+    axes.set(xlim=(west, east), ylim=(south, north), aspect=_flat(window), anchor="W")
     _name_degrees(axes.xaxis, "W", "E")
     _name_degrees(axes.yaxis, "S", "N")
     axes.grid(color="black", alpha=0.12, linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
+
+
+def _draw_scale(axes: Any, norm: Any, colors: Any, label: str) -> None:
+    """Draw the colours of values beside a map."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.ticker import FuncFormatter
+
     bar = axes.inset_axes((1.015, 0, 0.02, 1))
     axes.figure.colorbar(
         ScalarMappable(norm, colors),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Progress: TypeAlias = Callable[..., None]  # the work, the share that is done, how it goes
+Progress: TypeAlias = Callable[..., None]  # the work, the share done or None, how it stands
 Say: TypeAlias = Callable[[str], None]
 
 MOST_NAMED = 20  # columns, in a message
@@ -71,38 +71,49 @@ def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
 def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
     """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
 
+    A share of None is not known: the bar goes to and fro until the next kind of work begins.
     Where stderr is no terminal, such as a file, nothing is shown, or if asked for plain lines.
     """
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+    from rich.table import Column
 
     console = Console(stderr=True)
     if not console.is_terminal:  # rich 13.8 ends even disabled bars by a line
         yield _report_in_lines if lines else lambda label, share, now="": None
         return
+
+    class Times(ProgressColumn):
+        """The share of some work that is done, the seconds that took, and how many are left."""
+
+        def render(self, task: Any) -> str:
+            left = None if task.finished else task.time_remaining
+            seconds = task.finished_time if task.finished else task.elapsed
+            share = "" if task.total is None else f"{task.percentage:.0f} %, "
+            return f"{share}{seconds or 0:,.0f} s" + (f", {left:,.0f} s left" if left else "")
+
+    stands = TextColumn("{task.fields[now]}", markup=False, table_column=Column(no_wrap=True))
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(20), Times(), stands,
         console=console, transient=True,
     ) as bars:  # fmt: skip
         tasks: dict[str, Any] = {}
 
-        def report(label: str, share: float, now: str = "") -> None:
+        def report(label: str, share: float | None, now: str = "") -> None:
+            total = None if share is None else 1.0
             if label not in tasks:
-                tasks[label] = bars.add_task(label, total=1.0)
-            bars.update(tasks[label], completed=share, description=f"{label} {now}".rstrip())
+                for task in bars.tasks:
+                    bars.update(task.id, total=1.0, completed=1.0)
+                tasks[label] = bars.add_task(label, total=total, now=now)
+            bars.update(tasks[label], total=total, completed=share or 0, now=now)
 
         yield report
 
 
-def _report_in_lines(label: str, share: float, now: str = "") -> None:
+def _report_in_lines(label: str, share: float | None, now: str = "") -> None:
     """Tell what share of some work is done, in a line of its own."""
-    tell(f"{label}: {100 * share:.0f} % {now}".rstrip())
+    done = "" if share is None else f"{100 * share:.0f} %"
+    tell(" ".join(filter(None, [f"{label}:", done, now])))
 
 
 @contextlib.contextmanager
@@ -154,7 +165,9 @@ def picture_note(path: str | None) -> list[str]:
     return [f"Picture: {path}"] if path else []
 
 
-def drawn(path: Path | None, draw: Callable[[Path], None]) -> tuple[str | None, str]:
+def drawn(
+    path: Path | None, draw: Callable[[Path], None], name: str = "--plot", what: str = "picture"
+) -> tuple[str | None, str]:
     """Draw a picture, if there is to be one; return where it is, and why that failed, or nothing.
 
     Whatever fails: results that took hours are told first.
@@ -164,7 +177,7 @@ def drawn(path: Path | None, draw: Callable[[Path], None]) -> tuple[str | None, 
     try:
         draw(path)
     except Exception as error:  # noqa: BLE001  of a library, of any kind
-        return None, f"--plot {path}: the picture could not be drawn: {error}; all else is done"
+        return None, f"{name} {path}: the {what} could not be drawn: {error}; all else is done"
     return str(path), ""
 
 

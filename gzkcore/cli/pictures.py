@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, fitted_to, told_apart
 from gzkcore.evaluate.draw import (
+    COLORS,
     FAINT,
     INK,
     as_written,
@@ -20,9 +22,9 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
-from .maps import draw_map, length_km, surface_of
+from .maps import Surface, draw_map, length_km, surface_of
 from .recipes import places_among, rows_at
-from .verdict import LEAST_RISE
+from .verdict import LEAST_RISE, wilson
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 MOST_DOTS = 1000  # of a picture that shows each row
 MOST_BARS, MOST_CLASSES = 12, 15
+BINS = 10  # of probabilities
+BLUE = "#08519c"  # of the table of labels, where all are predicted right
 LEAST_BARS = 4  # places for bars: two are no broad ones
 LONG_NAME, LONG_LABEL = 24, 44  # letters of a class or column, and of what is beside an axis
 
@@ -39,21 +43,37 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
 
-    recipe, verdict = found.rows.recipe, found.verdict
-    target = recipe.target
-    take = rows_at(found.model, recipe)
-    if found.places is not None and take is not None and not found.rows.classify:
-        km = length_km(found.model, found.places)
-        surface = surface_of(found.model, take, found.places, km, found.rows.y)
+    if (surface := surface_in(found)) is not None:
+        target = found.rows.recipe.target
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
-    # Bars of errors that change by chance would look like importances.
-    errors = [] if verdict is None else [*verdict.shuffled.values()]
-    wide = (
-        verdict is not None and len(errors) > 1 and max(errors) > LEAST_RISE * verdict.error_of_some
-    )
+    wide = found.verdict is not None and has_bars(found.verdict)
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
+    draw_predictions(axes[0], found, name)
+    if wide and found.verdict is not None:
+        draw_bars(axes[1], found, found.verdict)
+    save_picture(figure, path)
+
+
+def surface_in(found: "FrameFit") -> Surface | None:
+    """Return the surface of numbers that are predicted from places alone."""
+    take = rows_at(found.model, found.rows.recipe)
+    if found.places is None or take is None or found.rows.classify:
+        return None
+    km = length_km(found.model, found.places)
+    return surface_of(found.model, take, found.places, km, found.rows.y)
+
+
+def has_bars(verdict: "Verdict") -> bool:
+    """Say whether some column matters: bars by chance would look like importances."""
+    errors = [*verdict.shuffled.values()]
+    return len(errors) > 1 and max(errors) > LEAST_RISE * verdict.error_of_some
+
+
+def draw_predictions(axes: Any, found: "FrameFit", name: str, inches: float = 5.2) -> None:
+    """Draw predictions against values, or which labels were predicted for which."""
+    verdict, target = found.verdict, found.rows.recipe.target
     kind = "training" if verdict is None else "held-out"
     rows = f"{kind} rows of {name}"
     if found.rows.folds is not None:
@@ -61,19 +81,16 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     truth = found.rows.y if verdict is None else found.rows.truth
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):
-        _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
+        _draw_labels(axes, found.model.classes_, truth, predicted, target)
         colors = f"colours: share of each actual {fitted_to(target, LONG_NAME)}"
         lines = [f"Actual and predicted {target}", f"{len(truth):,} {rows}", colors]
         if verdict is not None:
             lines.insert(2, f"{100 * np.mean(predicted != truth):.1f} % of predictions are wrong")
-        titled(axes[0], *lines, inches=4.2)
+        titled(axes, *lines, inches=inches - 1)
     else:
         errors_told = "" if verdict is None else about_errors(verdict.methods[0])
-        _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target, errors_told)
-    if verdict is not None and wide:
-        n_columns = len(recipe.columns) - len(places_among(found.model)) // 2  # one bar of two
-        _draw_bars(axes[1], verdict, found.rows.classify, n_columns)
-    save_picture(figure, path)
+        pairs = np.column_stack([truth, predicted])
+        _draw_agreement(axes, pairs, rows, target, errors_told, inches)
 
 
 def about_errors(summary: dict[str, Any]) -> str:
@@ -84,7 +101,9 @@ def about_errors(summary: dict[str, Any]) -> str:
     return f"root mean squared error {as_plain(summary['rmse'], 3)}{r2}"
 
 
-def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str, errors: str) -> None:
+def _draw_agreement(
+    axes: Any, pairs: Doubles, rows: str, label: str, errors: str, inches: float = 5.2
+) -> None:
     """Draw predicted against actual values: dots, or if they are many their counts."""
     few = len(pairs) <= MOST_DOTS
     size = min(7.0, max(3.5, 60 / len(pairs) ** 0.5))  # points
@@ -109,11 +128,13 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str, errors: st
     axes.set(xlabel=f"actual {short}", ylabel=f"predicted {short}")
     more = f", {outside:,} of them outside the picture" if outside else ""
     told = [f"{len(pairs):,} {rows}{more}; line: perfect"] + [errors] * bool(errors)
-    titled(axes, f"Predicted against actual {label}", *told, inches=5.2)
+    titled(axes, f"Predicted against actual {label}", *told, inches=inches)
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
     """Draw how often each label was predicted for each: of many, for the most frequent."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     counts = [np.count_nonzero(truth == each) for each in classes]
     shown = np.sort(np.argsort(counts)[::-1][:MOST_CLASSES])
     names = [*map(as_written, told_apart([str(classes[i]) for i in shown], LONG_NAME))]
@@ -123,7 +144,8 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
          for a in classes[shown]]
     )  # fmt: skip
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    clear = LinearSegmentedColormap.from_list("clear", [f"{BLUE}00", BLUE])  # on any paper
+    image = axes.imshow(shares, cmap=clear, vmin=0, vmax=1, aspect="auto")
     # The title says what colours are: a label of the bar would read as one of the axes beside it.
     axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %")
     for (i, j), count in np.ndenumerate(table):
@@ -135,11 +157,42 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     axes.set(xlabel=f"predicted {label}", ylabel=f"actual {label}")
 
 
-def _draw_bars(axes: Any, verdict: "Verdict", classify: bool, n_columns: int) -> None:
+def draw_calibration(axes: Any, found: "FrameFit", verdict: "Verdict") -> None:
+    """Draw how often intervals hold the value against how often they should.
+
+    Of labels, how often predictions are right against how probable they were said to be.
+    """
+    spread, n = np.asarray(verdict.spread), len(verdict.errors)
+    axes.plot([0, 100], [0, 100], color=INK, linewidth=1)
+    if found.rows.classify:
+        for part in np.array_split(np.argsort(spread), min(BINS, max(1, n // 10))):
+            stated, right = 100 * spread[part].mean(), 1 - verdict.errors[part].mean()
+            interval = np.multiply(wilson(right, len(part)), 100)
+            axes.plot([stated, stated], interval, color=COLORS[0])
+            axes.plot(stated, 100 * right, "o", color=COLORS[0], clip_on=False)
+        title, told = "Right predictions against their probability", "with 95 % intervals"
+        axes.set(xlabel="probability of the predicted label, %", ylabel="right, %")
+    else:
+        share = np.linspace(0, 1, 101)
+        # The smallest share of a normal distribution whose interval holds the value.
+        level = 2 * ndtr(np.abs(verdict.errors) / spread) - 1
+        inside = np.searchsorted(np.sort(level), share, side="right") / n
+        ends = share + 1.96 * np.sqrt(share * (1 - share) / n) * [[-1], [1]]
+        axes.fill_between(100 * share, *(100 * ends), color=FAINT, alpha=0.3, linewidth=0)
+        axes.plot(100 * share, 100 * inside, color=COLORS[0])
+        title, told = "Values inside intervals", "grey: 95 % of chance"
+        axes.set(xlabel="inside by the standard deviation, %", ylabel="inside, %")
+    axes.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    titled(axes, title, f"{n:,} held-out rows; line: perfect; {told}", inches=4.6)
+
+
+def draw_bars(axes: Any, found: "FrameFit", verdict: "Verdict") -> None:
     """Draw by how much the error rises where a column is shuffled, the largest at the top.
 
     Of more than `MOST_BARS` columns, the title says how many are shown of how many there are.
     """
+    classify = found.rows.classify
+    n_columns = len(found.rows.recipe.columns) - len(places_among(found.model)) // 2  # one of two
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
     names = told_apart([name for name, _ in bars], LONG_NAME)

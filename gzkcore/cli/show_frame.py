@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.rows.files import ending
@@ -57,28 +57,35 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
     }
 
 
-def print_frame(result: dict[str, Any]) -> None:
-    """Print a fit for people."""
+class FrameText(NamedTuple):
+    """What people are told of a fit; parts that say nothing are empty."""
+
+    title: str
+    header: list[str]  # of the methods
+    methods: list[list[str]]
+    errors: list[str]
+    best: list[str]
+    chosen: list[str]  # the first is the heading
+    columns: list[str]
+    sureness: list[str]
+    notes: list[str]
+
+
+def text_of(result: dict[str, Any]) -> FrameText:
+    """Return what people are told of a fit."""
     labels = result["classes"] is not None
     written = _rate if labels else _alike(result["methods"])
-    title = f"{result['target']} from {first_of(result['columns'])}: {_rows_of(result)}"
+    error, other = ("error_rate", "log_loss") if labels else ("rmse", "r2")
+    heads = ["wrong", "log loss"] if labels else ["error", "R²"]
+    errors = []
     if result["methods"]:
-        error, other = ("error_rate", "log_loss") if labels else ("rmse", "r2")
-        heads = ["wrong", "log loss"] if labels else ["error", "R²"]
-        print_lines(title)
-        print_table(
-            "",
-            ["", heads[0], "95 % interval", heads[1], "time"],
-            [_row(method, [error, "interval", other], written) for method in result["methods"]],
-        )
         spreads = {method["method"]: method["of_folds"] for method in result["methods"]}
-        print_lines(_what_columns_mean(result))
-        if result["folds"]:
-            print_lines(*_about_folds(spreads, written))
-        else:
-            print_lines(*_about_few(result["train_rows"], result["test_rows"]))
-    else:
-        print_lines(title)
+        errors = [_what_columns_mean(result)]
+        errors += (
+            _about_folds(spreads, written)
+            if result["folds"]
+            else _about_few(result["train_rows"], result["test_rows"])
+        )
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     *told, _ = result["report"]  # the last is the time
     told = [f"Kernel: {result['chosen']}.", *told] if result["chosen"] else told
@@ -94,16 +101,34 @@ def print_frame(result: dict[str, Any]) -> None:
     if result["lengthscale_km"]:
         shorter = " in the direction in which it is shorter" if region else ""
         told.append(f"Lengthscale{shorter}: {told_km(result['lengthscale_km'])}.")
-    print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
-    print_lines(*_about_columns(result, written), *_about_sureness(result["sure"]))
+    return FrameText(
+        f"{result['target']} from {first_of(result['columns'])}: {_rows_of(result)}",
+        ["", heads[0], "95 % interval", heads[1], "time"],
+        [_row(method, [error, "interval", other], written) for method in result["methods"]],
+        errors,
+        _about_best(result),
+        [f"What was chosen{unit}:", *told],
+        _about_columns(result, written),
+        _about_sureness(result["sure"]),
+        [*_about_unused(result["unused"], result["places_alone"]), *result["notes"]],
+    )
+
+
+def print_frame(result: dict[str, Any]) -> None:
+    """Print a fit for people."""
+    text = text_of(result)
+    print_lines(text.title)
+    if text.methods:
+        print_table("", text.header, text.methods)
+    print_lines(*text.errors, *text.best, "", *text.chosen, "", *text.columns, *text.sureness)
     print_lines(
-        *_about_unused(result["unused"], result["places_alone"]),
-        *result["notes"],
+        *text.notes,
         *picture_note(result["plot"]),
+        *([f"Report: {result['page']}"] if result["page"] else []),
         _next_step(result["model"], result["data"]),
-        "      --probabilities adds the probability of each label"
-        if labels
-        else "      --std adds standard deviations",
+        "      --std adds standard deviations"
+        if result["classes"] is None
+        else "      --probabilities adds the probability of each label",
     )
 
 

@@ -85,6 +85,8 @@ class Verdict:
     shuffled: dict[str, float]  # the same with each column shuffled
     sure: dict[str, float | None]  # how sure predictions are
     predicted: Values
+    errors: Doubles  # actual less predicted, of labels 1 if wrong
+    spread: Doubles | None  # standard deviations, or the probability of each label predicted
     failed: list[str]  # the baselines that could not be fitted, and why
 
 
@@ -94,6 +96,7 @@ def judge_model(
 ) -> Verdict:  # fmt: skip
     """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
     predict = tested.predict_proba if rows.classify else tested.predict
+    report("predicting held-out rows", None)
     predicted, truth = predict(rows.test), rows.truth
     judge = _judge_of(tested, rows)
     predictions, seconds, failed = _baselines(tested, rows, report)
@@ -105,11 +108,12 @@ def judge_model(
             [name, *predictions], [predicted, *predictions.values()], [took, *seconds], strict=True
         )
     ]
-    of_some, shuffled = _shuffled(tested, rows, tried, seed)
-    sure = _how_sure(tested, rows.test, truth, predicted)
+    of_some, shuffled = _shuffled(tested, rows, tried, seed, report)
+    sure, spread = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:
         predicted = tested.classes[predicted.argmax(axis=1)]
-    return Verdict(methods, of_some, shuffled, sure, predicted, failed)
+    errors = (predicted != truth).astype(np.float64) if rows.classify else truth - predicted
+    return Verdict(methods, of_some, shuffled, sure, predicted, errors, spread, failed)
 
 
 def _baselines(
@@ -124,7 +128,7 @@ def _baselines(
     took: list[float] = []
     failed: list[str] = []
     for done, (name, predict) in enumerate(baselines.items()):
-        report("baselines", done / len(baselines))
+        report("baselines", done / len(baselines), name)
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -163,7 +167,7 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 
 
 def _shuffled(
-    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int
+    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Progress
 ) -> tuple[float, dict[str, float]]:
     """Return the first of the errors on some of the rows held out, and with columns shuffled.
 
@@ -180,7 +184,8 @@ def _shuffled(
         return float(next(iter(judge(truth, predict(shown)).values())) or 0)
 
     found = {}
-    for name, columns in list(tried.items())[:MOST_COLUMNS]:
+    for done, (name, columns) in enumerate(list(tried.items())[:MOST_COLUMNS]):
+        report("shuffling columns", done / min(len(tried), MOST_COLUMNS), name)
         order = rng.permutation(len(truth))
         mixed = {column: frame[column][order] for column in columns}
         found[name] = error(Frame(frame.values | mixed))
@@ -208,13 +213,13 @@ def _judged_labels(classes: Values, truth: Values, predicted: Doubles) -> dict[s
     wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
     places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
     given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
-    low, high = _wilson(wrong, len(truth))
+    low, high = wilson(wrong, len(truth))
     log_loss = float(-np.mean(np.log(np.maximum(given, 1e-15))))
     ends = {"plus_minus": (high - low) / 2, "low": low, "high": high}
     return {"error_rate": wrong, **ends, "log_loss": log_loss}
 
 
-def _wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of n rows, which has a width also of none and all."""
     z2 = 1.96**2
     middle, wide = share + z2 / (2 * n), (z2 * (share * (1 - share) + z2 / (4 * n)) / n) ** 0.5
@@ -224,8 +229,8 @@ def _wilson(share: float, n: int) -> tuple[float, float]:
 
 def _how_sure(
     tested: Tested, others: Frame, truth: Values, predicted: Doubles
-) -> dict[str, float | None]:
-    """Return how far predictions are off, and whether their probabilities and spreads are right."""
+) -> tuple[dict[str, float | None], Doubles | None]:
+    """Return how far predictions are off, whether they are as sure as they say, and `spread`."""
     if hasattr(tested.models[0], "classes_"):
         surest = predicted.max(axis=1)
         right = tested.classes[predicted.argmax(axis=1)] == truth
@@ -235,7 +240,8 @@ def _how_sure(
             "right": float(right.mean()),
             "sure": float(sure.mean()),
             "right_where_sure": float(right[sure].mean()) if sure.any() else None,
-        }
+        }, surest
+    std = None
     found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
     if len(getattr(tested.models[0].model_, "X_fit_", ())) <= STD_ROWS:  # features keep none
         std = tested.std(others)
@@ -243,4 +249,4 @@ def _how_sure(
             "std_median": float(np.median(std)),
             "covered": float(np.mean(np.abs(truth - predicted) <= 1.96 * std)),
         }
-    return found
+    return found, std

@@ -4,8 +4,10 @@ Matplotlib is imported only for drawing.
 """
 
 import functools
+import io
 import itertools
 import math
+import re
 import statistics
 import textwrap
 from collections.abc import Callable
@@ -38,6 +40,7 @@ STYLE: dict[str, Any] = {
     "axes.titlelocation": "left",
     "axes.titlepad": 9,
     "axes.titlesize": 12,
+    "date.converter": "concise",
     "figure.facecolor": PAPER,
     "font.size": 10,
     "hatch.color": HATCH,
@@ -418,6 +421,29 @@ def _around(place: Any) -> Any:
     from matplotlib.transforms import Bbox
 
     return Bbox([place - 5, place + 5])
+
+
+def as_svg(figure: Any) -> str:
+    """Return a figure as part of a page: its ink is the page's, its paper transparent.
+
+    Text stays text. The page determines the colour `--line`, and how lines are joined.
+    """
+    from matplotlib import rc_context
+
+    written = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with rc_context({"svg.fonttype": "none"}):
+        figure.savefig(
+            written, format="svg", transparent=True, bbox_inches="tight", metadata=nothing
+        )
+    svg = written.getvalue()
+    svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
+    svg = re.sub(r"<!--.*?-->|<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r"<svg .*?(viewBox=\S+ \S+ \S+ \S+) .*?>", r"<svg \1>", svg, count=1, flags=re.DOTALL
+    )
+    svg = re.sub('<g id="[^"]*"', "<g", svg)
+    return svg.replace(INK, "currentColor").replace(COLORS[0], "var(--line)")
 
 
 def save_picture(figure: Any, path: Path) -> None:

@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.files import allowed, as_path, replacing
+from gzkcore._util.files import allowed, as_path, replacing, reserve
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
@@ -634,6 +634,7 @@ class ArrayTable(Table):
             out = np.lib.format.open_memmap(
                 beside, mode="w+", dtype=next(iter(new.values())), shape=shape
             )
+            reserve(beside)
             for first, values, done, _ in self._read(names, self._columns):
                 rows = np.stack(compute(values), axis=-1)
                 out[first : first + len(rows)] = rows.reshape(-1, *shape[1:])

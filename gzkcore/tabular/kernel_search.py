@@ -19,7 +19,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from gzkcore._util.state import flag, holds, ints, nothing, number, sequence, st
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import collected_warnings
-from gzkcore._util.wording import seconds_told
+from gzkcore._util.wording import counted, seconds_told
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
@@ -70,6 +70,14 @@ LEGEND = (
 # Kernels that may be asked for by name: their lengthscales can be learned.
 BY_NAME = ("gaussian", "matern", "laplacian", "exponential", "rational_quadratic")
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
+KERNELS_TRIED = 3  # at least, where none is asked for
+
+# What a fit does now, the share that is done (None: nobody knows), and how it stands.
+Watch: TypeAlias = Callable[[str, float | None, str], Any]
+
+
+def unwatched(stage: str, share: float | None, stands: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass
@@ -177,6 +185,7 @@ class Trials:
     splits : list of (rows to fit to, rows held out)
     report : Report
     seed : int
+    watch : callable
     """
 
     def __init__(
@@ -187,9 +196,10 @@ class Trials:
         splits: Sequence[Split],
         report: Report,
         seed: int,
+        watch: Watch = unwatched,
     ) -> None:
         self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
-        self.report, self.seed = report, seed
+        self.report, self.seed, self.watch = report, seed, watch
         self.alphas = FIRST_ALPHAS
 
     @property
@@ -219,7 +229,7 @@ class Trials:
     def on(self, splits: Sequence[Split], report: Report | None = None) -> "Trials":
         """Return trials of other splits, which are not reported unless there is a report."""
         report = Report() if report is None else report
-        return Trials(self.X, self.Y, self.weight, splits, report, self.seed)
+        return Trials(self.X, self.Y, self.weight, splits, report, self.seed, self.watch)
 
     def every(self) -> Integers:
         """Return all rows of the splits."""
@@ -243,6 +253,7 @@ class Trials:
         `of_splits` has the kernel of each split, learned from the rows fitted to there; its lengths
         are `longer` times those learned.
         """
+        self.watch("choosing", None, f"{name}, {counted(self.n_fitted, 'row')}")
         start = time.perf_counter()
         squares = self.squares_of(of_splits, slopes)
         seconds = time.perf_counter() - start
@@ -493,6 +504,7 @@ def _candidates(
     if groups is None or trials.X.shape[1] == 1:
         lessons.learn("one lengthscale", _alike(kernel or Matern("learn", "learn-isotropic")))
     elif kernel is not None:
+        lessons.n_expected *= 2
         lessons.learn("one lengthscale per column", kernel, groups.of_columns)
         lessons.learn("one lengthscale", _alike(kernel))
     else:
@@ -512,6 +524,8 @@ class _Lessons:
 
     def __init__(self, trials: Trials, rows: list[Integers], fewer: list[Integers]) -> None:
         self.trials, self.rows, self.fewer = trials, rows, fewer  # the last ones are of all rows
+        self.n_expected = len(rows)  # searches for lengths
+        self.n_done = 0
         self.kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
 
     def learn(
@@ -525,19 +539,28 @@ class _Lessons:
     ) -> LearnedKernel:
         """Learn smoothness from all rows, lengths from those of each split, not far from there."""
         *of_splits, every = self.fewer if of_few else self.rows
+        self._tell(name)
         found = _learned(self.trials, every, given, start, groups=groups)
         kernel: Any = found.kernel
         if isinstance(given, Matern):
             given = Matern(kernel.nu, given.length_scale)
-        kernels = [
-            _learned(self.trials, rows, given, found, FORGOTTEN, groups).kernel
-            for rows in of_splits
-        ]
+        kernels = []
+        for rows in of_splits:
+            self._tell(name)
+            learned_there = _learned(self.trials, rows, given, found, FORGOTTEN, groups)
+            kernels.append(learned_there.kernel)
         self.kernels[f"{plain_name(kernel)}, {name}"] = kernel, kernels or [kernel]
         return found
 
+    def _tell(self, name: str) -> None:
+        """Tell that a search for lengths begins."""
+        share = min(self.n_done / self.n_expected, 1.0)
+        self.trials.watch("learning lengthscales", share, name)
+        self.n_done += 1
+
     def learn_all(self, groups: Groups) -> None:
         """Learn the kernels that are tried where none was asked for."""
+        self.n_expected *= KERNELS_TRIED
         per_column, shared = "one lengthscale per column", groups.of_columns
         found = self.learn(per_column, Matern("learn", "learn"), shared)
         matern: Any = found.kernel
@@ -548,6 +571,7 @@ class _Lessons:
             own = _learned(self.trials, self.fewer[-1], same, groups=groups.of_levels)
             if own.value < few.value:
                 per_column, shared = "one lengthscale per level", groups.of_levels
+                self.n_expected += len(self.rows)
                 start = self.learn(per_column, same, shared, own)
         small = _small_periods(groups, matern.scale(), self.trials.X)
         alike = Matern(matern.nu, "learn-isotropic")

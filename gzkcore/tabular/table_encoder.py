@@ -451,7 +451,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 more = f" and {len(names) - 8} more" if len(names) > 8 else ""
                 found.append(f"Columns {words}: {', '.join(names[:8])}{more}.")
         names = [str(column["name"]) for column in self.columns_]
-        places = [i for i in _place_columns(names) if self.columns_[i]["kind"] == "number"]
+        places = [i for i in place_columns(names) if self.columns_[i]["kind"] == "number"]
         if places:
             gaps = any(self.columns_[i].get("indicator") for i in places)
             found.append(
@@ -476,7 +476,7 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
 
     Alone they are places of one kernel of the sphere in a region too: see `REGION`.
     """
-    places = _place_columns([str(column["name"]) for column in described])
+    places = place_columns([str(column["name"]) for column in described])
     both = [described[i] for i in places]
     if not both or any(each["kind"] != "number" or each["holds"] != NUMBERS for each in both):
         return
@@ -526,7 +526,7 @@ def _from_its_west(column: dict[str, Any], values: Doubles) -> Doubles:
     return from_west(values, column["west"]) if "west" in column else values
 
 
-def _place_columns(names: list[str]) -> list[int]:
+def place_columns(names: list[str]) -> list[int]:
     """Return the places of the columns called latitude and longitude; none without both."""
     lowered = [name.strip().lower() for name in names]
     lat = [i for i, name in enumerate(lowered) if name in LATITUDES]

@@ -7,6 +7,8 @@ on centres, or features) by its cost on all rows; and fits this form to all rows
 
 import contextlib
 import copy
+import itertools
+import math
 import numbers
 import os
 import time
@@ -48,7 +50,7 @@ from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import SENTINEL, sentinel_of
 from gzkcore.solve.cost import Room
-from gzkcore.solve.solve import Watch
+from gzkcore.solve.solve import SolveProgress
 
 from .edge import Edge, settled
 from .kernel_search import (
@@ -57,10 +59,12 @@ from .kernel_search import (
     Candidate,
     Report,
     Trials,
+    Watch,
     choose_kernel,
     coordinates,
     searched,
     try_model,
+    unwatched,
 )
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, source_of
@@ -126,8 +130,7 @@ class TableLearner(BaseEstimator):
         _report=holds(Report),
     )
     _of_one_row = False
-    # Is told how the solver of the final fit stands, after each of its steps; no file keeps it.
-    _watch: Watch | None = None
+    _watch: Watch = staticmethod(unwatched)  # is told what the fit does; no file keeps it
 
     model_: Any
     kernel_: Kernel | None
@@ -214,6 +217,7 @@ class TableLearner(BaseEstimator):
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
         encoder = plain_output(TableEncoder(self.missing))
         used = _rows_of_weight(X, sample_weight)
+        self._watch("encoding columns", None, "")
         # All rows are checked; what others than those in use hold is no reason to warn.
         with contextlib.nullcontext() if used is None else collected_warnings():
             encoder.fit(X)
@@ -305,7 +309,7 @@ class TableLearner(BaseEstimator):
         if table.holds_copies_together:
             report.say("Many rows are copies of others; copies are held out together.")
         rows = coordinates(table.X) if groups is None else table.X
-        trials = Trials(rows, table.Y, table.weight, splits, report, seed)
+        trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._watch)
         best = _chosen(trials, kernel, groups, of, rng)
         if best is None:
             return
@@ -321,11 +325,13 @@ class TableLearner(BaseEstimator):
         best.chosen = not any(each.chosen for each in report.candidates)
         if best.chosen and (form.features or form.centers):
             report.say("The errors are those of the whole kernel, which this model approximates.")
+        self._watch("calibrating", None, "")
         self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         final = form.model(best.kernel, table.n_all)
-        if form.features is None and self._watch is not None:
-            final._watch = self._watch
+        self._watch("fitting", None, "")
+        if form.features is None:
+            final._watch = _by_residuals(self._watch)
         self.model_ = _fitted(final, table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
         self.feature_importances_ = self._importances(table.variances())
@@ -481,6 +487,18 @@ def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
     """Return targets of shape (n, n_targets) as the model of a fitted learner is fitted to them."""
     found: Doubles = (Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales)
     return found
+
+
+def _by_residuals(watch: Watch) -> Callable[[SolveProgress], None]:
+    """Return what tells of the steps of the final fit, whose residual is on its way to TOL."""
+    numbers = itertools.count(1)
+
+    def tell(now: SolveProgress) -> None:
+        share = math.log(max(now.residual, TOL)) / math.log(TOL)
+        stands = f"step {next(numbers)}, residual {now.residual:.1g}"
+        watch("fitting", min(max(share, 0.0), 1.0), stands)
+
+    return tell
 
 
 def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:

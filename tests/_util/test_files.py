@@ -8,10 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gzkcore
-from gzkcore._util.files import check_place, check_writable, remove_parts, replacing
+from gzkcore._util.files import check_place, check_writable, remove_parts, replacing, reserve
+from gzkcore.rows.files import open_table
 
 
 def test_a_file_appears_when_all_of_it_is_written(tmp_path):
@@ -35,6 +37,50 @@ def test_nothing_is_left_of_what_fails(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+def write_bytes(path):
+    path.write_bytes(bytes(9000))
+
+
+def write_an_array(path):
+    """NumPy tells only how many numbers were written."""
+    with path.open("wb") as file:
+        np.save(file, np.zeros(9000))
+
+
+def write_a_map(path):
+    np.lib.format.open_memmap(path, mode="w+", shape=(9000,))
+    reserve(path)
+
+
+@pytest.mark.parametrize("write", [write_bytes, write_an_array, write_a_map])
+def test_the_file_is_named_that_a_disk_has_no_room_for(write, tmp_path):
+    """A limit on the size of files ends a write as a full disk does."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
+    try:
+        told = pytest.raises(OSError, match="; free some space, or name a file elsewhere")
+        with told as caught, replacing(tmp_path / "a.npy") as beside:
+            write(beside)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == str(tmp_path / "a.npy")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://a.org/b.csv", "S3://a/b.parquet", "file:///data/b.csv"],
+    ids=["web", "s3", "file"],
+)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_url_is_told_to_be_one(url, kind):
+    for use in (gzkcore.load, open_table, check_place):
+        with pytest.raises(ValueError, match="is a URL; download it first") as told:
+            use(kind(url))
+        assert str(told.value).startswith(f"{url} ")
 
 
 def test_only_its_own_parts_are_removed(tmp_path):
@@ -201,6 +247,7 @@ def test_a_file_keeps_who_may_read_it(tmp_path):
 KILLED = """
 import os, sys, time
 from gzkcore._util.files import replacing
+from gzkcore.rows.files import open_table
 with replacing(sys.argv[1]) as beside:
     beside.write_text("half")
     print(beside, flush=True)
@@ -242,6 +289,7 @@ WRITERS = {"write_text", "write_bytes", "savefig", "savez", "savez_compressed", 
 # Files that are no results, and why.
 OTHER_FILES = {
     "_util/memory.py": "asks the system to forget the most memory that was in use",
+    "evaluate/draw.py": "a picture of a page is written to memory",
     "evaluate/worker.py": "answers go through a pipe",
 }
 

@@ -61,7 +61,12 @@ def test_the_steps_of_the_final_fit_are_reported(capsys, monkeypatch, plain, opt
     monkeypatch.setattr(commands_fit, "progress", lambda: bars)
     write("data.csv", plain)
     run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *options)
-    steps = [(share, now) for label, share, now in told if label == "fitting"]
+    stages = list(dict.fromkeys(label for label, _, _ in told))
+    assert stages == [
+        "starting", "reading", "encoding columns", "choosing", "calibrating", "fitting",
+        "predicting held-out rows", "baselines", "shuffling columns",
+    ]  # fmt: skip
+    steps = [(share, now) for label, share, now in told if label == "fitting" and now]
     assert len(steps) == int(np.max(load("model.gzk").model_.n_iter_))
     assert all(0 <= share <= 1 and now.startswith("step ") for share, now in steps)
 

@@ -72,6 +72,35 @@ def test_help_imports_nothing_heavy(arguments):
     subprocess.run([sys.executable, "-c", QUICKLY.format(arguments=arguments)], check=True)
 
 
+@pytest.mark.parametrize("arguments", [["fit", "--help"], ["info", "--json"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough(arguments):
+    """As head -1 does, which closes the pipe."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "gzkcore", *arguments]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("shell", "typed"),
+    [
+        ("bash", {"COMP_WORDS": "gzkcore fit --targ", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "gzkcore fit --targ"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "gzkcore fit --targ", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)  # fmt: skip
+def test_shells_complete_options(shell, typed):
+    environment = os.environ | typed | {"_GZKCORE_COMPLETE": f"complete_{shell}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gzkcore"],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "--target" in done.stdout
+    assert "--plot" not in done.stdout
+
+
 INTERRUPTED = """
 import sys
 from gzkcore.__main__ import main

@@ -1,9 +1,13 @@
 """What people see of a command: tables and lines as they are given, and notes."""
 
+import functools
+import io
+import re
 import warnings
 
 import numpy as np
 import pytest
+import rich.console
 from commands import QUICK, files, refuse, write
 
 from gzkcore.cli import main as cli
@@ -58,6 +62,20 @@ def test_progress_without_a_terminal(capsys):
             report("fitting", 0)
             report("fitting", 0.5, "a")
         assert capsys.readouterr().err == said
+
+
+def test_progress_in_a_terminal(monkeypatch):
+    """Of work whose share is unknown the seconds are shown; it is done when the next begins."""
+    screen = io.StringIO()
+    consoles = functools.partial(rich.console.Console, file=screen, force_terminal=True, width=90)
+    monkeypatch.setattr("rich.console.Console", lambda **_: consoles())
+    with progress() as report:
+        report("learning", 1 / 3, "[one] kernel")
+        report("choosing", None, "Matern 1.5")
+    shown = re.sub(r"\x1b\[.*?[a-zA-Z]", "", screen.getvalue())
+    assert re.search(
+        r"learning ━+ 100 %, 0 s +\[one\] kernel\s+choosing ━+ 0 s +Matern 1\.5", shown
+    )
 
 
 @pytest.mark.slow

@@ -1,0 +1,127 @@
+"""What each column does to predictions, and the errors of held-out rows along it."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import fitted_to, told_apart
+from gzkcore.evaluate.draw import COLORS, INK, as_written, plain_numbers
+from gzkcore.rows.frames import DATE, TEXT, Frame, kind_of
+from gzkcore.rows.values import Values
+
+from .pictures import LONG_LABEL, LONG_NAME
+from .verdict import wilson
+
+if TYPE_CHECKING:
+    from .fit_frame import FrameFit
+
+RANKS = np.linspace(0.02, 0.98, 25)  # of values whose effects are shown; the ends are too rare
+MOST_LEVELS, MOST_LABELS = 12, 3
+ROWS, BAND = 100, (0.1, 0.9)  # that effects are averaged over, and quantiles of these rows
+MOST_DOTS, BINS = 1000, 8
+
+
+class Effect(NamedTuple):
+    """The mean prediction with a column set to each of some values (partial dependence).
+
+    The band has 80 % of the rows, each moved to the same mean: it is wide where other columns
+    change the effect.
+    """
+
+    values: Values
+    curves: dict[str, Doubles]  # low end of the band, mean and high end, (3, n), of each label
+
+    def places(self, column: Values) -> Doubles:
+        """Return where values are along an axis, levels by number; NaN where they have no place."""
+        if kind_of(column) == TEXT:
+            numbers = {level: number for number, level in enumerate(self.values)}
+            return np.array([numbers.get(value, np.nan) for value in column])
+        if kind_of(column) == DATE:  # of which Matplotlib counts the days
+            column = (column - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+        return column.astype(np.float64)
+
+
+def effect_of(found: "FrameFit", name: str) -> Effect:
+    """Return the effect of a column on numbers, or on the probabilities of some labels."""
+    frame, model = found.rows.train, found.model
+    column, rows = frame[name], np.random.default_rng(0).permutation(len(frame))[:ROWS]
+    if kind_of(column) == TEXT:
+        there = [value for value in column if value is not None]
+        levels, counts = np.unique(there, return_counts=True)
+        values = levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]].astype(object)
+    else:
+        known = np.sort(column[~np.isnan(column)])
+        values = np.unique(known[np.round(RANKS * (len(known) - 1)).astype(int)])
+    many = frame.take(np.tile(rows, len(values)))
+    many = Frame(many.values | {name: np.repeat(values, len(rows))})
+    if not found.rows.classify:
+        return Effect(values, {"": _curve(model.predict(many), len(values))})
+    counts = np.array([np.count_nonzero(found.rows.y == label) for label in model.classes_])
+    shown = np.argsort(-counts)[: 1 if len(counts) == 2 else MOST_LABELS]
+    shares = model.predict_proba(many).T
+    names = [as_written(fitted_to(str(label), LONG_NAME)) for label in model.classes_[shown]]
+    curves = [_curve(shares[i], len(values)).clip(0, 1) for i in shown]
+    return Effect(values, dict(zip(names, curves, strict=True)))
+
+
+def _curve(predicted: Doubles, n_values: int) -> Doubles:
+    """Return the curve of predictions of each value for all rows."""
+    predicted = predicted.reshape(n_values, -1)
+    mean = predicted.mean(axis=1)
+    low, high = np.quantile(predicted - predicted.mean(axis=0) + mean.mean(), BAND, axis=1)
+    return np.stack([np.minimum(low, mean), mean, np.maximum(high, mean)])
+
+
+def draw_column(
+    found: "FrameFit", name: str, effect: Effect, limits: tuple[float, float], *axes: Any
+) -> None:
+    """Draw the effect of a column, between these limits, and on a second axes errors along it."""
+    where, is_text = effect.places(effect.values), kind_of(effect.values) == TEXT
+    for (label, (low, mean, high)), color in zip(effect.curves.items(), COLORS, strict=False):
+        if is_text:
+            ends = mean - low, high - mean
+            axes[0].errorbar(where, mean, ends, fmt="o", color=color, label=label)
+        else:
+            axes[0].plot(where, mean, color=color, label=label)
+            axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
+    target = as_written(fitted_to(found.rows.recipe.target, LONG_NAME))
+    if found.rows.classify:
+        axes[0].legend(title=target, fontsize="small")
+    axes[0].set_ylabel("probability" if found.rows.classify else f"predicted {target}")
+    margin = 0.05 * (limits[1] - limits[0]) or 1.0
+    axes[0].set_ylim(limits[0] - margin, limits[1] + margin)
+    if found.verdict is not None:
+        where = effect.places(found.rows.test[name])
+        _draw_errors(axes[1], found.verdict.errors, found.rows.classify, where, is_text)
+    for each in axes:
+        plain_numbers(each.yaxis)
+    axes[-1].set_xlabel(as_written(fitted_to(name, LONG_LABEL)))
+    if is_text:
+        names = [*map(as_written, told_apart([*map(str, effect.values)], LONG_NAME))]
+        turned = 90 if max(map(len, names)) * len(names) > 40 else 0
+        axes[-1].set_xticks(range(len(names)), names, rotation=turned)
+    elif kind_of(effect.values) == DATE:
+        axes[-1].xaxis_date()
+    else:
+        plain_numbers(axes[-1].xaxis)
+
+
+def _draw_errors(axes: Any, errors: Doubles, labels: bool, where: Doubles, is_text: bool) -> None:
+    """Draw errors of held-out rows at these places, and their mean with its 95 % interval."""
+    where, errors = where[~np.isnan(where)], errors[~np.isnan(where)]
+    if not len(where):
+        return
+    if not labels:
+        some = np.random.default_rng(0).permutation(len(errors))[:MOST_DOTS]
+        axes.plot(where[some], errors[some], "o", color=COLORS[0], alpha=0.3, markersize=3)
+    ends = np.unique(np.quantile(where, np.linspace(0, 1, BINS + 1)[1:-1]))
+    bins = where if is_text else np.searchsorted(ends, where, side="right")
+    for number in np.unique(bins):
+        of_bin, place = errors[bins == number], where[bins == number].mean()
+        mean, doubt = of_bin.mean(), 1.96 * of_bin.std() / len(of_bin) ** 0.5
+        interval = wilson(mean, len(of_bin)) if labels else (mean - doubt, mean + doubt)
+        axes.plot([place, place], interval, color=INK)
+        axes.plot(place, mean, "D", markersize=4, color=INK)
+    axes.axhline(errors.mean() if labels else 0, color=INK, linewidth=1, linestyle=":")
+    axes.set_ylabel("share wrong" if labels else "actual − predicted")

@@ -1,0 +1,194 @@
+"""The page of `gzkcore fit --report`: one file, which needs no network."""
+
+import datetime
+import functools
+from collections.abc import Callable
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gzkcore._util.files import replacing
+from gzkcore._util.wording import seconds_told, shortened
+from gzkcore.datasets.globe import off_globe
+from gzkcore.evaluate.draw import as_svg, as_written, styled
+from gzkcore.rows.frames import NUMBER, kind_of
+from gzkcore.tabular.table_encoder import place_columns
+
+from .effects import draw_column, effect_of
+from .maps import draw_map_of_errors, map_of
+from .output import Progress
+from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars, surface_in
+from .recipes import places_among
+from .show_frame import text_of
+
+if TYPE_CHECKING:
+    from .fit_frame import FrameFit
+
+MOST_COLUMNS = 12  # whose effects are drawn
+ABOUT_EFFECTS = (
+    "Above: the mean prediction with the column set to each value. The band has 80 % of the rows, "
+    "each moved to the same mean: it is wide where other columns change the effect."
+)
+ABOUT_ERRORS = " Below: the errors of held-out rows, and their means with 95 % intervals."
+STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #24303c; --rule: #d9dfe6; --line: #0072b2 }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #14181d; --ink: #e3e8ed; --rule: #3a444f; --line: #56b4e9 } }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif;
+  overflow-wrap: break-word }
+main { max-width: 72rem; margin: auto; padding: 1rem; display: grid; gap: 0 3rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
+h1, main > p, nav, section:has(h3) { grid-column: 1 / -1 }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--rule) }
+nav a { color: var(--line); margin-right: 1em; white-space: nowrap }
+section { min-width: 0 }
+figure { margin: 0 }
+.columns { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr));
+  gap: 1rem 2rem }
+svg { width: 100%; height: auto; max-height: 36rem; stroke-linejoin: round }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
+th, td { padding: .3em; text-align: right; border-bottom: 1px solid var(--rule) }
+th:first-child, td:first-child { text-align: left }
+td + td { white-space: nowrap }
+dt { font-weight: 600 }
+dd { margin: 0 0 .5rem }
+pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
+"""
+
+
+@styled
+def write_page(
+    found: "FrameFit", result: dict[str, Any], context: Any, report: Progress, path: Path
+) -> None:
+    """Write a page about a fit; `context` is typer's, of the command that made it."""
+    text, verdict, name = text_of(result), found.verdict, Path(result["data"]).name
+    none = ["No rows were held out, so that no errors are known."] * (verdict is None)
+    calibration = bars = ""
+    if verdict is not None and verdict.spread is not None:
+        calibration = _drawn("calibration", lambda axes: draw_calibration(axes, found, verdict))
+    if verdict is not None and has_bars(verdict):
+        bars = _drawn("columns that matter", lambda axes: draw_bars(axes, found, verdict))
+    agreement = _drawn("predictions", lambda axes: draw_predictions(axes, found, name, 4.2))
+    sections = {
+        "Errors beside baselines": _table(text.header, text.methods)
+        + _lines([*none, *text.errors, *text.best]),
+        "Predicted against actual values": agreement,
+        "Calibration of intervals": calibration + _lines(text.sureness),
+        "Which columns matter": bars + _lines(text.columns),
+        "Effect of each column, and residuals by column": _effects(found, report),
+        "Map": _maps(found, report),
+        "Settings and command": _settings(result, context),
+        "What the fit says": _lines([*text.chosen, *text.notes]),
+    }
+    shown = [(f"part-{i}", *each) for i, each in enumerate(sections.items()) if each[1]]
+    links = "".join(f'<a href="#{part}">{head}</a> ' for part, head, _ in shown)
+    body = "\n".join(
+        f'<section id="{part}"><h2>{head}</h2>\n{content}</section>'
+        for part, head, content in shown
+    )
+    target = escape(result["target"])
+    with replacing(path) as beside:
+        beside.write_text(
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{target}: a fit of gzkcore</title>\n<style>{STYLE}</style></head>\n"
+            f"<body><main><h1>{target}</h1>\n{_lines([text.title])}<nav>{links}</nav>\n{body}\n"
+            "</main></body></html>\n",
+            encoding="utf-8",
+        )
+
+
+def _lines(lines: list[str]) -> str:
+    """Return lines of text as paragraphs."""
+    return "".join(f"<p>{escape(line)}</p>\n" for line in lines)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table, nothing of no rows."""
+    lines = [
+        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>\n"
+        for tag, cells in [("th", header), *(("td", row) for row in rows)]
+    ]
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>\n' if rows else ""
+
+
+def _drawn(told: str, draw: Callable[..., None], n_axes: int = 1) -> str:
+    """Return what is drawn on axes, one below the other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 2.8 + 2 * n_axes), layout="constrained")
+    draw(*figure.subplots(n_axes, 1, sharex=True, squeeze=False)[:, 0])
+    return _figure(told, figure)
+
+
+def _figure(told: str, figure: Any) -> str:
+    """Return a picture, and what it shows for those who can't see it."""
+    label = f'<svg role="img" aria-label="{escape(told)}"'
+    return f"<figure>{as_svg(figure).replace('<svg', label, 1)}</figure>\n"
+
+
+def _effects(found: "FrameFit", report: Progress) -> str:
+    """Return the effects of the columns of the largest shares, and errors along them."""
+    places = found.importances if found.places is not None else places_among(found.model)
+    names = [name for name, share in found.importances.items() if share > 0 and name not in places]
+    names, effects = names[:MOST_COLUMNS], []
+    for done, name in enumerate(names):
+        report("effects of columns", done / len(names), name)
+        effects.append(effect_of(found, name))
+    ends = [(np.min(c), np.max(c)) for effect in effects for c in effect.curves.values()]
+    limits = (0.0, 1.0) if found.rows.classify or not ends else (np.min(ends), np.max(ends))
+    pictures = ""
+    for name, effect in zip(names, effects, strict=True):
+        draw = functools.partial(draw_column, found, name, effect, limits)
+        picture = _drawn(f"effect of {name}", draw, 1 if found.verdict is None else 2)
+        pictures += f"<div><h3>{escape(name)}</h3>{picture}</div>\n"
+    told = ABOUT_EFFECTS + ABOUT_ERRORS * (found.verdict is not None)
+    return pictures and f'<p>{told}</p>\n<div class="columns">{pictures}</div>\n'
+
+
+def _maps(found: "FrameFit", report: Progress) -> str:
+    """Return maps of the surface, and of the errors of held-out rows at their places."""
+    recipe, verdict, maps = found.rows.recipe, found.verdict, ""
+    if (surface := surface_in(found)) is not None:
+        report("drawing the map", None)
+        target = as_written(recipe.target)
+        maps = _figure("map", map_of(surface, target, target, narrow=True))
+    columns = found.rows.test.columns
+    numbers = [found.rows.test[columns[i]] for i in place_columns(columns)]
+    if verdict is None or [*map(kind_of, numbers)] != [NUMBER, NUMBER]:
+        return maps
+    places = np.column_stack(numbers)
+    known = ~np.isnan(places).any(axis=1)
+    if off_globe(places[known]) is not None or not known.any():
+        return maps
+    told = "wrong predictions" if found.rows.classify else "actual less predicted"
+    return maps + _drawn(
+        "map of errors",
+        lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], told),
+    )
+
+
+def _settings(result: dict[str, Any], context: Any) -> str:
+    """Return the command, and what it and the fit were set to."""
+    options = [
+        f"{parameter.opts[0]} {context.params[parameter.name]}"
+        for parameter in context.command.params
+        if str(context.params.get(parameter.name)) not in ("None", "False")
+    ]
+    now = datetime.datetime.now().astimezone()
+    settings = {
+        "Columns": ", ".join(result["columns"]),
+        "Left out": ", ".join(result["unused"]),
+        "Options, with defaults": "; ".join(options),
+        "Learner": f"{result['learner']}, {result['chosen'] or 'the mean'}",
+        "Kernel of the encoded columns": shortened(result["kernel"] or ""),
+        "Time": f"{seconds_told(result['seconds'])} s",
+        "Memory": f"{result['peak_memory_mb']:,.0f} MB",
+        "Made": f"{now:%Y-%m-%d %H:%M %z}, with gzkcore {version('gzkcore')}",
+    }
+    rows = [f"<dt>{name}</dt><dd>{escape(text)}</dd>\n" for name, text in settings.items() if text]
+    return f"<pre>{escape(context.meta['command'])}</pre>\n<dl>{''.join(rows)}</dl>\n"

@@ -1,0 +1,149 @@
+"""The page of `gzkcore fit --report`: whole, alone, with all its parts."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import QUICK, UNTESTED, files, refuse, run, write
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+from gzkcore.cli import effects, page
+from gzkcore.cli import main as cli
+
+ALWAYS = [
+    "Errors beside baselines",
+    "Predicted against actual values",
+    "Calibration of intervals",
+    "Settings and command",
+    "What the fit says",
+]
+EFFECTS = "Effect of each column, and residuals by column"
+
+
+class Page(HTMLParser):
+    """The headings, links and texts of a page; all elements end in the order in which they began."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.count, self.links, self.ids, self.texts = [], {}, [], set(), {}
+        self.source = Path(path).read_text(encoding="utf-8")
+        self.feed(self.source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.links += [value for name, value in attrs if name in {"href", "src", "xlink:href"}]
+        self.ids |= {value for name, value in attrs if name == "id"}
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data)
+
+
+def check(path, parts):
+    """Check what holds of every page, and that it has these parts; return it."""
+    read = Page(path)
+    assert read.texts["h2"] == [head for head in read.texts["h2"] if head in {*ALWAYS, *parts}]
+    assert {*read.texts["h2"]} == {*ALWAYS, *parts}
+    inside = [link.removeprefix("#") for link in read.links if not link.startswith("data:image/")]
+    assert all(link.startswith(("#", "data:image/")) for link in read.links)
+    assert {*inside} <= read.ids
+    assert not re.search(r"https?:|//|@import|url\((?!#)", re.sub('base64,[^"]*', "", read.source))
+    assert "prefers-color-scheme: dark" in read.source
+    assert '<meta name="viewport" content="width=device-width' in read.source
+    assert read.count["svg"] == read.source.count('role="img"') >= 2
+    assert "#24303c" not in read.source.split("</style>")[1]  # ink would not be seen in the dark
+    return read
+
+
+@pytest.mark.slow
+def test_numbers(capsys, plain):
+    """With text that is no markup, dates, and values that are missing."""
+    names = np.array(["<b>", "a & b", "$x_{$"])
+    text = names[np.arange(500) % 3]
+    day = np.datetime64("2020-01-01") + np.arange(500)
+    gaps = [str(value) if i % 9 else "" for i, value in enumerate(plain["b"])]
+    write("data.csv", plain | {"b": gaps, "text": text, "day": day})
+    arguments = ["data.csv", "--target", "y", *QUICK, "--report", "fit.html"]
+    result = run(capsys, "fit", *arguments)
+    assert (result["page"], files()) == ("fit.html", ["data.csv", "fit.html", "model.gzk"])
+    read = check("fit.html", [EFFECTS, "Which columns matter"])
+    assert {*read.texts["h3"]} == {"a", "b", "c", "text", "day"}
+    assert {"<b>", "a & b", "$x_{$"} <= {*read.texts["text"]}
+    assert read.texts["pre"] == [f"gzkcore fit {' '.join(arguments)} --force --json"]
+    assert "boosting (scikit-learn)" in read.texts["td"]
+    assert "data data.csv" in " ".join(read.texts["dd"])
+    assert set(result["report"][:-1]) <= set(read.texts["p"])
+
+
+@pytest.mark.slow
+def test_places(capsys, globe):
+    """A surface, its standard deviations and errors at places; other columns have effects."""
+    write("data.csv", globe)
+    arguments = ["--target", "y", *QUICK, "--report", "fit.html"]
+    run(capsys, "fit", "data.csv", *arguments, "--lat", "lat", "--lon", "lon")
+    read = check("fit.html", ["Map"])
+    assert any(text.startswith("Errors of 40 held-out rows") for text in read.texts["text"])
+    assert any(text.startswith("Standard deviation of a new") for text in read.texts["text"])
+    write("data.csv", globe | {"z": np.random.default_rng(0).normal(size=400) + globe["y"]})
+    run(capsys, "fit", "data.csv", *arguments)
+    read = check("fit.html", ["Map", EFFECTS, "Which columns matter"])
+    assert read.texts["h3"] == ["z"]
+
+
+@pytest.mark.slow
+def test_labels(capsys, plain):
+    label = np.array(["low", "middle", "high"])[np.digitize(plain["y"], [-0.5, 0.5])]
+    write("data.csv", {"a": plain["a"], "b": plain["b"], "label": label})
+    run(capsys, "fit", "data.csv", "--target", "label", *QUICK, "--report", "fit.html")
+    read = check("fit.html", [EFFECTS, "Which columns matter"])
+    assert "Right predictions against their probability" in " ".join(read.texts["text"])
+    assert {"low", "middle", "high"} <= {*read.texts["text"]}
+
+
+def test_without_a_test_no_errors_are_shown(capsys, plain):
+    write("data.csv", plain)
+    run(capsys, "fit", "data.csv", "--target", "y", *QUICK, *UNTESTED, "--report", "fit.html")
+    read = Page("fit.html")
+    assert "No rows were held out, so that no errors are known." in read.texts["p"]
+    assert "Calibration of intervals" not in read.texts["h2"]
+    assert EFFECTS in read.texts["h2"]
+
+
+def test_names_of_pages(capsys, plain):
+    write("data.csv", plain)
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--report", "fit.pdf")
+    assert reason == "--report fit.pdf must end with one of .html, .htm"
+    Path("fit.html").write_text("before")
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--report", "fit.html")
+    assert reason.startswith("--report fit.html exists already")
+
+
+def test_a_page_that_fails_comes_after_the_results(capsys, monkeypatch, plain):
+    write("data.csv", plain)
+    monkeypatch.setattr(page, "as_svg", lambda _: 1 / 0)
+    arguments = ["--target", "y", *QUICK, *UNTESTED, "--report", "fit.html"]
+    assert cli.main(["fit", "data.csv", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert "Next: gzkcore predict model.gzk" in out
+    assert err.startswith("gzkcore: --report fit.html: the page could not be drawn: division")
+    assert files() == ["data.csv", "model.gzk"]
+
+
+def test_the_band_of_an_effect_is_wide_where_another_column_changes_it():
+    x, other = np.linspace(-1, 1, 5)[:, None], np.linspace(-1, 1, 11)
+    low, mean, high = effects._curve((x + 100 * other).ravel(), 5)
+    np.testing.assert_allclose([low, mean, high], [x[:, 0]] * 3, atol=1e-12)
+    low, mean, high = effects._curve((x * other).ravel(), 5)
+    np.testing.assert_allclose(mean, 0, atol=1e-12)
+    np.testing.assert_allclose(high, -low, atol=1e-12)
+    np.testing.assert_allclose(high, 0.8 * np.abs(x[:, 0]), atol=1e-12)
