@@ -4,4 +4,5 @@
 - `typing`, `validation`, `wording`, `warn`: what is passed in, and what users are told of it
 - `files`, `model_io`, `state`, `checkpoint`: files, and saved models
 - `callbacks`, `config`: progress for scikit-learn, and what `gzkcore info` prints
+- `extras`: packages that are asked for where they are needed
 """

@@ -24,7 +24,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv, .txt, .parquet, .npy or .npz; text also as .gz or .zst.",
+        help="A table: .csv, .tsv, .txt (also as .gz, .zst or .zip), .parquet or a folder of such, "
+        ".feather, .jsonl, .xlsx, .nc, .npy or .npz; - for standard input.",
     ),
 ]
 Lat = Annotated[
@@ -35,6 +36,7 @@ Lon = Annotated[str | None, typer.Option(help="The column of longitudes, in degr
 InputColumns = Annotated[
     str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
 ]
+Drop = Annotated[str | None, typer.Option(help="Columns a,b,c to leave out of all others.")]
 KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
 KernelGamma = Annotated[
     str | None, typer.Option(help="The kernel's gamma: scale, the default, median or a number.")
@@ -50,6 +52,7 @@ READING_OPTIONS: dict[str, Any] = {
     ]
     for name, (kind, told) in {
         "decimal_comma": (bool, "Numbers have a decimal comma."),
+        "encoding": (str, "Such as shift_jis; by default UTF-8, or windows-1252 for what is not."),
         "thousands": (str | None, "What separates thousands: a point or a comma."),
         "missing": (str | None, "More words a,b,c for a missing value; '' for empty cells alone."),
         "date_format": (str | None, "The format of dates not understood otherwise: '%d/%m/%y'."),
@@ -106,6 +109,7 @@ class LearnerOptions(NamedTuple):
 def reading_of(
     *, decimal_comma: bool = False, thousands: str | None = None, missing: str | None = None,
     date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
+    encoding: str = "",
 ) -> "Reading":  # fmt: skip
     """Return how a table is to be read by these options."""
     from gzkcore.rows.meaning import DEFAULT
@@ -120,7 +124,7 @@ def reading_of(
     return DEFAULT._replace(
         decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
         date_format=date_format or "", skip_lines=skip_lines,
-        keep=() if keep is None else (*(names_in(keep) or [""]),),
+        keep=() if keep is None else (*(names_in(keep) or [""]),), encoding=encoding,
     )  # fmt: skip
 
 
@@ -149,13 +153,19 @@ def names_in(text: str) -> list[str]:
 
 
 def chosen_columns(
-    table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
-) -> tuple[list[str], bool]:
+    table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None,
+    drop: str | None = None,
+) -> tuple[list[str], bool]:  # fmt: skip
     """Return the columns to predict from, and whether they are latitude and longitude."""
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon must be given together")
     if lat is not None and columns is not None:
         raise ValueError("--columns can't be combined with --lat and --lon; leave one of them out")
+    if drop is not None and (lat is not None or columns is not None):
+        raise ValueError(
+            f"--drop {drop} leaves columns out where all others are taken; it can't be combined "
+            "with --columns, --lat and --lon"
+        )
     if lat is not None and lon is not None:
         if lat.lower().startswith(("lon", "lng")) and lon.lower().startswith("lat"):
             raise ValueError(
@@ -164,18 +174,20 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        chosen = [
-            name if name in table.names else name.strip() for name in names_in(columns) or [""]
-        ]
+        chosen = _names_in(columns, table) or [""]
     else:
         table.require([] if target is None else [target])
         table.check_whole()
+        table.leave_apart()
         index = [name for name in table.index if name != target]
         chosen = table.names if target is None else table.beside(target)
-        chosen = [name for name in chosen if name not in index] or chosen
+        chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
         if index and index[0] not in chosen:
             told = listed(index) or '""'
             table.notes.append(f"left out as a saved index: {told}; --keep {told!r} takes it back")
+        dropped = [] if drop is None else _names_in(drop, table)
+        table.require(dropped)
+        chosen = [name for name in chosen if name not in dropped]
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
@@ -185,6 +197,11 @@ def chosen_columns(
             f"{table.path} has only the column {target!r}, the target; add columns to predict from"
         )
     return chosen, lat is not None
+
+
+def _names_in(text: str, table: "Table") -> list[str]:
+    """Return the columns of a table that a text lists."""
+    return [name if name in table.names else name.strip() for name in names_in(text)]
 
 
 def listed(names: list[str]) -> str:

@@ -11,6 +11,7 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
+    Drop,
     Force,
     Lat,
     LearnerOptions,
@@ -45,6 +46,13 @@ def fit(
     lon: Lon = None,
     columns: Annotated[
         str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
+    ] = None,
+    drop: Drop = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of weights of the rows in the fit; the test counts each row once."
+        ),
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
     force: Force = False,
@@ -172,12 +180,11 @@ def fit(
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
     by = TestBy(test_last, test_groups)
     by.check(target, test_fraction)
-    table.require(by.columns)
-    inputs, places = chosen_columns(table, target, lat, lon, columns)
+    table.require([*by.columns, *([weights] if weights else [])])
+    inputs, places = chosen_columns(table, target, lat, lon, columns, drop)
     # What is there already comes last: mistakes in the command are told before.
-    check_not_the_table(table, "--model", model)
-    check_not_the_table(table, "--plot", plot)
-    check_not_the_table(table, "--report", page)
+    for option, path in (("--model", model), ("--plot", plot), ("--report", page)):
+        check_not_the_table(table, option, path)
     check_new_model("--model", model, force)
     check_picture(plot, force)
     check_new("--report", page, (".html", ".htm"), force)
@@ -185,9 +192,11 @@ def fit(
     from gzkcore._util.memory import PeakMemory
 
     started, peak = time.perf_counter(), PeakMemory()
-    if columns is None and len(inputs) > 1 and not places:
+    if columns is None and not places:
         # No row held out has a value of its group that was learned from.
-        inputs = [name for name in inputs if name != by.groups]
+        inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
+    if weights in (target, *inputs):
+        raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         report("starting", None)
         from .frame_rows import read_rows
@@ -200,7 +209,7 @@ def fit(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
             drop_missing=drop_missing, seed=seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
-            regress=regress,
+            weights=weights, regress=regress,
         )  # fmt: skip
         notes[:0] = [f"Note: {note}" for note in table.notes]
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
@@ -216,10 +225,10 @@ def fit(
             report("drawing", None)
         picture, failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
     result = {
-        "data": str(table.path),
+        "data": str(data),
         "target": target,
         **to_dict(found),
-        "unused": [name for name in table.names if name not in (*inputs, target)],
+        "unused": [name for name in table.names if name not in (*inputs, target, weights)],
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
         "model": str(model),

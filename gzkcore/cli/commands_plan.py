@@ -16,6 +16,7 @@ from .arguments import (
     AsJson,
     Classify,
     Data,
+    Drop,
     ErrorPlot,
     ForcePlot,
     InputColumns,
@@ -59,6 +60,7 @@ def plan(
     lat: Lat = None,
     lon: Lon = None,
     columns: InputColumns = None,
+    drop: Drop = None,
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = None,
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
@@ -92,7 +94,7 @@ def plan(
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, reading)
-    asked = number_columns(table, target, lat, lon, columns)
+    asked = number_columns(table, target, lat, lon, columns, drop)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
@@ -196,6 +198,7 @@ def compare(
     lat: Lat = None,
     lon: Lon = None,
     columns: InputColumns = None,
+    drop: Drop = None,
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = None,
     methods: Annotated[
@@ -239,7 +242,7 @@ def compare(
     from .plan_rows import advice, drawn_rows, number_columns
 
     table = open_table(data, reading)
-    asked = number_columns(table, target, lat, lon, columns)
+    asked = number_columns(table, target, lat, lon, columns, drop)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     gamma = gamma or "scale"
     check_positive("--max-seconds", max_seconds)

@@ -2,8 +2,6 @@
 
 import math
 import time
-import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,12 +10,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import (
-    AsJson,
-    Force,
-    check_output,
-    reads_a_table,
-)
+from .arguments import AsJson, Force, check_output, reads_a_table
 from .output import (
     SHARE_DIGITS,
     STD_DIGITS,
@@ -38,6 +31,7 @@ OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gzkcore.rows.files import Table
     from gzkcore.rows.meaning import Reading
 
     from .recipes import Recipe
@@ -58,7 +52,7 @@ def predict(
         float | None,
         typer.Option(
             help="Instead of a table: size of the grid cells in degrees, for a model of latitude "
-            "and longitude; the output is .nc (NetCDF) or .csv."
+            "and longitude; the output is .nc (NetCDF), .tif (GeoTIFF) or .csv."
         ),
     ] = None,
     window: Annotated[
@@ -78,6 +72,13 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
+    no_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--no-formulas",
+            help="In text, write what a spreadsheet would run, such as =A1, behind an apostrophe.",
+        ),
+    ] = False,
     force: Force = False,
     as_json: AsJson = False,
     reading: "Reading",
@@ -90,6 +91,7 @@ def predict(
     written, as .npy.
     """
     from gzkcore._util.model_io import load
+    from gzkcore.rows.files import open_table
 
     from .recipes import recipe_in
 
@@ -116,7 +118,9 @@ def predict(
         if data is not None:
             if reading.missing == type(reading)().missing and recipe.missing:
                 reading = reading._replace(missing=frozenset(recipe.missing))
-            done = _predict_table(data, output, predictor, reading, notes)
+            table = open_table(data, reading)
+            table.forms, table.no_formulas = dict(recipe.forms), no_formulas
+            done = _predict_table(table, output, predictor, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
     result: dict[str, Any] = {
@@ -159,41 +163,33 @@ def _named(columns: list[str]) -> str:
 
 
 def _predict_table(
-    data: Path, output: Path, predictor: "_Predictor", reading: "Reading", notes: list[str]
+    table: "Table", output: Path, predictor: "_Predictor", notes: list[str]
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
-    from gzkcore.rows.files import open_table
+    from gzkcore.tabular.looks import Look
 
     recipe, new = predictor.recipe, predictor.new
-    table = open_table(data, reading)
-    table.forms = dict(recipe.forms)
-    notes += [f"Note: {note}" for note in table.notes]
-    table.require(recipe.columns)
+    table.require(recipe.columns, of_model=True)
     check_output(table, output, list(new), predictor.force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
         raise ValueError(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
-    n_rows, unseen, encoder = 0, Counter[str](), predictor.fitted.encoder_
+    n_rows, encoder = 0, predictor.fitted.encoder_
+    looks = encoder._looks = [Look(column) for column in encoder.columns_]
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
         rows: Any = recipe.read(table, n_rows, piece)
         n_rows += len(rows)
-        unseen.update(encoder.new_levels(rows))
-        with warnings.catch_warnings():  # told below, of all rows
-            warnings.filterwarnings("ignore", "column .* has levels that the fit did not see")
-            return predictor(rows)
+        return predictor(rows)
 
     with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(recipe.columns, compute, new, output):
             report("predicting", done)
-    notes += [
-        f"Note: {counted(number, 'row')} {'has' if number == 1 else 'have'} a value of {name!r} "
-        "that the table of the fit did not have"
-        for name, number in unseen.items()
-    ]
+    notes += [f"Note: {note}" for note in table.notes]
+    notes += [f"Note: {told}" for look in looks if (told := look.told("data row {}", 1))]
     return {"rows": n_rows}
 
 

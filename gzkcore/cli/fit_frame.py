@@ -77,7 +77,8 @@ def _learned(
     groups = None if rows.groups is None else rows.groups[used]
     if groups is not None and len(np.unique(groups)) == 1:
         groups = None
-    return model.fit(rows.train.take(used), rows.y[used], groups=groups)
+    weight = None if rows.weight is None else rows.weight[used]
+    return model.fit(rows.train.take(used), rows.y[used], weight, groups=groups)
 
 
 def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Progress) -> Tested:

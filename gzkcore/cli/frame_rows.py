@@ -64,6 +64,7 @@ class FrameRows:
     truth: Values  # of the test
     folds: Integers | None = None  # in which each row is held out, None if some are once
     groups: Integers | None = None  # of the rows of the fit, which are not divided
+    weight: Doubles | None = None  # of the rows of the fit
     source: "TableSource | None" = None  # all rows of the fit, of which `train` are some at random
 
 
@@ -82,12 +83,15 @@ class TableSource:
     drop_missing: bool
     test_fraction: float
     seed: int
+    weights: str | None = None  # the column of these
     n_rows: int = 0  # that the last pass has read
 
-    def __iter__(self) -> Iterator[tuple[Frame, Values]]:
+    def __iter__(self) -> Iterator[tuple[Frame, Values] | tuple[Frame, Values, Doubles]]:
         recipe, table = self.recipe, self.table
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
         kinds[recipe.target] = self.target_kind
+        if self.weights:
+            kinds[self.weights] = NUMBER
         n_rows = 0
         for first, columns, _ in table.columns([*kinds]):
             values = {
@@ -102,7 +106,11 @@ class TableSource:
             y = values.pop(recipe.target)
             if self.classify:
                 y = _as_labels(table, recipe.target, y)
-            yield recipe.frame(table, rows[used], values), y
+            frame = recipe.frame(table, rows[used], values)
+            if self.weights:
+                yield frame, y, _weights(table, self.weights, values[self.weights], rows[used])
+            else:
+                yield frame, y
         self.n_rows = n_rows
 
 
@@ -120,6 +128,7 @@ def read_rows(
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed
+    weights: str | None = None,
     regress: bool = False,
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
@@ -132,22 +141,11 @@ def read_rows(
     """
     table.require(by.columns)
     table.of_numbers = target if regress else ""
-    names = [*columns, target, *(name for name in by.columns if name not in columns)]
+    more = [*by.columns, *([weights] if weights else [])]
+    names = [*columns, target, *(name for name in more if name not in columns)]
     whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
     if len(whole) < n_rows:
-        told = f"{len(whole):,} of {counted(n_rows, 'row')} of {table.path}"
-        limit = "memory" if most_bytes is None else f"--memory, {most_bytes:,.0f} bytes"
-        if len(whole) < FEWEST_ROWS:
-            raise ValueError(
-                f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
-            )
-        say(
-            f"learned from {told}, drawn at random: as many as fit into {limit}; without "
-            "--test-last and --test-groups all rows are read, in passes"
-            if by.columns
-            else f"{told} fit into {limit}, so the model is fitted to all of them in passes; "
-            "these, drawn at random, say what columns hold, and test it"
-        )
+        say(_about_drawn(table, len(whole), n_rows, most_bytes, by))
     n_read = len(whole)
     if drop_missing:
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
@@ -157,19 +155,43 @@ def read_rows(
     if classify and not asked and (doubt := doubtful_texts(y[there])):
         _check_target(table, target, y[there])
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
-    is_every = {*columns, by.groups} >= {*table.beside(target)} - {*table.index}
+    is_every = {*columns, by.groups, weights} >= {*table.beside(target)} - {*table.index}
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
     known = FrameRows(recipe, classify, frame, y, frame, y)
+    if weights:
+        weight = _weights(table, weights, whole[weights][there], numbers[there])
+        known = replace(known, weight=weight)
     if n_read < n_rows and not by.columns:
         share = SHARE if test_fraction is None else test_fraction
         source = TableSource(
-            table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed
+            table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed, weights
         )
         return _divided_by_number(known, source, numbers[there])
     return _divided(known, table, by, column, test_fraction, seed, say)
+
+
+def _about_drawn(
+    table: Table, n_drawn: int, n_rows: int, most_bytes: float | None, by: TestBy
+) -> str:
+    """Say that so many rows fit into memory, and what is done; raise where these are too few."""
+    told = f"{n_drawn:,} of {counted(n_rows, 'row')} of {table.path}"
+    limit = "memory" if most_bytes is None else f"--memory, {most_bytes:,.0f} bytes"
+    if n_drawn < FEWEST_ROWS:
+        raise ValueError(
+            f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
+        )
+    if by.columns:
+        return (
+            f"learned from {told}, drawn at random: as many as fit into {limit}; without "
+            "--test-last and --test-groups all rows are read, in passes"
+        )
+    return (
+        f"{told} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
+        "at random, say what columns hold, and test it"
+    )
 
 
 def _divided_by_number(rows: FrameRows, source: TableSource, numbers: Integers) -> FrameRows:
@@ -214,6 +236,7 @@ def _divided(
     return replace(
         rows, train=frame.take(train), y=y[train], test=frame.take(test), truth=y[test],
         groups=None if groups is None else groups[train],
+        weight=None if rows.weight is None else rows.weight[train],
     )  # fmt: skip
 
 
@@ -232,6 +255,18 @@ def _folds(y: Values, classify: bool, groups: Integers | None, seed: int) -> Int
         folds = folds_of(np.arange(len(y)), seed)
     left = [len(np.unique(y[folds != fold])) for fold in range(FOLDS)]
     return folds if not classify or min(left) > 1 else None
+
+
+def _weights(table: Table, name: str, column: Values, numbers: Integers) -> Doubles:
+    """Return the weights of rows of these numbers, or raise where one is none."""
+    if column.dtype.kind != "f":
+        raise table.bad_type(name, "text" if column.dtype.kind == "O" else "dates")
+    wrong = ~(column >= 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = None if np.isnan(column[row]) else float(column[row])
+        raise table.bad_value(int(numbers[row]), name, value, "weight >= 0")
+    return column
 
 
 def _groups(table: Table, name: str, column: Values) -> Integers:

@@ -1,4 +1,4 @@
-"""Predictions for the cells of a grid, as NetCDF or as a table for a GIS."""
+"""Predictions for the cells of a grid, as NetCDF, as GeoTIFF or as a table."""
 
 import csv
 import math
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
+from xml.sax.saxutils import escape
 
 import numpy as np
 
+from gzkcore._util.extras import needs
 from gzkcore._util.files import check_writable, replacing
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles
@@ -18,7 +20,9 @@ from .cells import GLOBE, Cells, Window
 from .output import Progress, rounded
 from .recipes import PLACE
 
-OUTPUTS = (".nc", ".csv")
+OUTPUTS = (".nc", ".tif", ".tiff", ".csv")
+# The keys of GeoTIFF: the raster gives areas, its model is geographic, of WGS 84, in degrees.
+GEO_KEYS = (1, 1, 0, 4, 1024, 0, 1, 2, 1025, 0, 1, 1, 2048, 0, 1, 4326, 2054, 0, 1, 9102)
 LEAST_STEP = 1e-9  # degrees, a tenth of a millimetre; below it numbers of cells leave the floats
 CELLS_AT_A_TIME = 1 << 19
 CELL_BYTES = 64  # of a cell's place, prediction and standard deviation, while they are made
@@ -98,9 +102,14 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     """Raise ValueError unless a grid can be written there, with columns of these names."""
     check_writable(output)
     if output.suffix.lower() not in OUTPUTS:
-        raise ValueError(f"--output {output} must end with .nc (NetCDF) or .csv for a grid")
-    if labels and output.suffix.lower() == ".nc":
-        raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
+        raise ValueError(
+            f"--output {output} must end with .nc (NetCDF), .tif (GeoTIFF) or .csv for a grid"
+        )
+    if labels and output.suffix.lower() != ".csv":
+        what = "NetCDF grid" if output.suffix.lower() == ".nc" else "GeoTIFF"
+        raise ValueError(f"--output {output}: a {what} holds numbers, not labels; use .csv")
+    if output.suffix.lower() in (".tif", ".tiff"):
+        needs("tifffile", f"writing {output}", "grids")
     for name in names:
         if (_name(name) if output.suffix.lower() == ".nc" else name) in PLACE:
             raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
@@ -115,6 +124,8 @@ def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) 
     with replacing(output) as beside:
         if output.suffix.lower() == ".nc":
             _write_netcdf(beside, cells, columns, title)
+        elif output.suffix.lower() in (".tif", ".tiff"):
+            _write_geotiff(beside, cells, columns)
         else:
             with beside.open("w", newline="", encoding="utf-8") as file:
                 _write_csv(file, cells, columns)
@@ -154,6 +165,28 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
             variable = file.createVariable(_name(name), "d", ("latitude", "longitude"))
             variable[:] = column.reshape(cells.shape)
             variable.long_name = told.encode()
+
+
+def _write_geotiff(path: Path, cells: Cells, columns: dict[str, Any]) -> None:
+    """Write GeoTIFF with a band for each column, named as GDAL does."""
+    from tifffile import imwrite
+
+    steps = [np.diff(axis)[:1] for axis in (cells.longitude, -cells.latitude)]
+    width, height = (float((step if len(step) else np.concatenate(steps))[0]) for step in steps)
+    corner = cells.longitude[0] - width / 2, cells.latitude[0] + height / 2
+    names = "".join(
+        f'<Item name="DESCRIPTION" sample="{band}" role="description">{escape(name)}</Item>'
+        for band, name in enumerate(columns)
+    )
+    tags = (
+        (33550, "d", 3, (width, height, 0.0), True),
+        (33922, "d", 6, (0.0, 0.0, 0.0, *corner, 0.0), True),
+        (34735, "H", len(GEO_KEYS), GEO_KEYS, True),
+        (42112, "s", 0, f"<GDALMetadata>{names}</GDALMetadata>".encode(), True),
+    )
+    bands = np.stack([column.reshape(cells.shape) for column in columns.values()])
+    bands, apart = (bands, "separate") if len(bands) > 1 else (bands[0], None)
+    imwrite(path, bands, photometric="minisblack", planarconfig=apart, extratags=tags)
 
 
 def _name(text: str) -> str:

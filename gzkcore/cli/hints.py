@@ -11,7 +11,6 @@ from gzkcore.rows.values import Values
 
 from .arguments import listed
 from .held_out import hashed
-from .output import MOST_NAMED
 
 # Names of numbers that rise from row to row and mean something, and of those that mean nothing.
 ORDERED = re.compile(
@@ -90,11 +89,9 @@ def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str])
     """
     told = ", ".join(f"{name!r} ({low:.0f} to {high:.0f})" for name, (low, high) in found.items())
     words = ("columns", "seem", "them") if len(found) > 1 else ("column", "seems", "it")
-    rest = [name for name in columns if name not in found]
-    more = ",..." if len(rest) > MOST_NAMED else ""
-    if not rest:
+    if {*columns} <= found.keys():
         return ""  # the only column that predicts
-    remedy = f"leave {words[2]} out: --columns {shlex.quote(listed(rest[:MOST_NAMED]))}{more}"
+    remedy = f"leave {words[2]} out: --drop {shlex.quote(listed([*found]))}"
     return f"{words[0]} {told} {words[1]} to number the rows; if so, {remedy}"
 
 

@@ -35,10 +35,11 @@ class NumberColumns(NamedTuple):
 
 
 def number_columns(
-    table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None
-) -> NumberColumns:
+    table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None,
+    drop: str | None,
+) -> NumberColumns:  # fmt: skip
     """Say which columns of numbers features are made of."""
-    chosen, sphere = chosen_columns(table, target, lat, lon, columns)
+    chosen, sphere = chosen_columns(table, target, lat, lon, columns, drop)
     return NumberColumns(target or "", chosen, sphere)
 
 

@@ -160,9 +160,9 @@ def _about_few(n_train: int, n_test: int) -> list[str]:
 
 def _next_step(model: str, data: str) -> str:
     """Say how to predict with a model."""
-    end = ending(Path(data))
+    end = ending(Path(data)) or ".csv"  # of standard input, or a folder
     return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (
-        {".npz": ".npy"}.get(end, end)
+        {".npz": ".npy", ".nc": ".csv"}.get(end, end)
     )
 
 

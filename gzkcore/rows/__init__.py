@@ -2,7 +2,7 @@
 
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
-- `files`, `csv_text`: files, read batch by batch
+- `files`, `csv_text`, `columnar`: files, read batch by batch, of text and of columns with types
 - `frames`, `numeric`, `categories`, `dates`, `values`: columns of several kinds, and their values
 - `meaning`: what the texts of a column mean
 - `survey`: measures rows in one pass

@@ -1,12 +1,15 @@
-"""The text of CSV files, compressed or not, and its division into records."""
+"""The text of CSV files, compressed or not, in any encoding, and its division into records."""
 
+import codecs
 import contextlib
 import csv
 import itertools
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from .values import THOUSANDS, has_decimal_comma, is_missing, is_number, may_be_thousands
 
@@ -20,10 +23,12 @@ _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
 _COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
 _SEP = re.compile(rb'"?sep=(.)"?(?:\r\n?|\n)', re.IGNORECASE)  # a first line that Excel writes
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its marks
+OTHER = "windows-1252"  # the encoding of what is not UTF-8, if nobody names another
 
 
 # What is often taken for a table, by the ending of its name, and what to do.
-SHEET = "is a spreadsheet; save it as CSV in the program that made it"
+SHEET = "is a spreadsheet; save it as .xlsx or as CSV in the program that made it"
 ARCHIVE = "is an archive; unpack it, and give the table in it"
 PICTURE = "is a picture, not a table; give the .csv file of its numbers"
 DOCUMENT = "is a document, not a table; give the .csv file of its numbers"
@@ -31,7 +36,7 @@ BINARY = "is a file of {}, not text; save the table as CSV"
 RENAMED = "is a file of {0}, not text; let its name end with {1}"
 MODEL = "is a model that gzkcore saved, not a table"
 NO_TABLES = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), SHEET),
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), SHEET),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), ARCHIVE),
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".tif", ".tiff"), PICTURE),
     **dict.fromkeys((".pdf", ".doc", ".docx", ".odt"), DOCUMENT),
@@ -178,14 +183,85 @@ def delimiter_of(header: str) -> str:
     return " " if of_r or of_numbers else found
 
 
+def check_encoding(name: str) -> None:
+    """Raise ValueError unless Python knows an encoding of text of this name."""
+    try:
+        "".encode(name)
+    except LookupError:
+        raise ValueError(
+            f"the encoding {name} is unknown; name one such as utf-8, windows-1252, utf-16 or "
+            "shift_jis"
+        ) from None
+
+
+def _in_other(error: Any) -> tuple[str, int]:
+    """Decode bytes that are not UTF-8."""
+    return error.object[error.start : error.end].decode(OTHER, "replace"), error.end
+
+
+codecs.register_error(OTHER, _in_other)
+
+
+class AsUtf8:
+    """What reads text of any encoding, "" for UTF-8 or what seems another, as UTF-8."""
+
+    def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
+        self._read, self._encoding = read, encoding
+        self._decoder: codecs.IncrementalDecoder | None = None  # of other text than UTF-8
+        self._rest = b""  # of a character whose end is not read yet
+        self.start = b""  # the first bytes, as they are
+        self.has_other = False  # not all bytes that were read are UTF-8
+
+    def read(self, size: int) -> bytes:
+        """Read about so many bytes; none at the end."""
+        raw = self._read(size)
+        if not self.start:
+            self.start = raw
+            encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
+            self._decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
+        if self._decoder is not None:
+            return self._decoder.decode(raw, not raw).encode()
+        ended, raw = not raw, self._rest + raw
+        self._rest = b""
+        if raw.isascii():
+            return raw
+        try:
+            _, n_read = codecs.utf_8_decode(raw, "strict", ended)
+            text = raw[:n_read]
+        except UnicodeDecodeError:
+            self.has_other = True
+            decoded, n_read = codecs.utf_8_decode(raw, OTHER, ended)
+            text = decoded.encode()
+        self._rest = raw[n_read:]
+        return text if text or ended else self.read(size)
+
+
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
+def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[], float]]]:
+    """Open a file, compressed or not; give what reads its text and what tells the share read."""
+    try:
+        with _reading(path) as (read, share):
+            yield AsUtf8(read, encoding), share
+    except UnicodeDecodeError as error:
+        wrong = error.object[error.start : error.start + 8]
+        raise ValueError(
+            f"{path} is not text in {error.encoding}, which {wrong!r} is no part of; name another "
+            "--encoding"
+        ) from None
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
     """Open a file, compressed or not; give what reads bytes and what tells the share read."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(4)
         codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
         file.seek(0)
+        if path.suffix.lower() == ".zip":
+            with _only_member(path, file) as member:
+                yield member.read, lambda: min(file.tell() / size, 1.0)
+            return
         if not codec:
             yield file.read, lambda: file.tell() / size
             return
@@ -198,6 +274,20 @@ def opened(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], fl
             if getattr(error, "filename", None):
                 raise
             raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
+
+
+@contextlib.contextmanager
+def _only_member(path: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open the only file in an archive, but for those that macOS adds."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+            if len(names) != 1:
+                raise ValueError(f"{path} has {len(names)} files; unpack it, and give one of them")
+            with archive.open(names[0]) as member:
+                yield member
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+        raise ValueError(f"{path} can't be unpacked: {error}") from None
 
 
 def end_of_records(block: bytes, delimiter: str, line_end: bytes) -> int:

@@ -6,13 +6,16 @@ from 1, without the header), column and value. `append` writes a copy of the tab
 columns.
 """
 
+import atexit
 import collections
 import contextlib
 import csv
 import difflib
-import importlib.util
 import os
 import re
+import shutil
+import sys
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,13 +26,17 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gzkcore._util.extras import needs
 from gzkcore._util.files import allowed, as_path, replacing, reserve
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted, in_list, named_columns
 
+from . import columnar
 from .csv_text import (
+    OTHER,
+    check_encoding,
     decimal_comma_in,
     distinct,
     end_of_records,
@@ -50,11 +57,12 @@ from .values import (
     BadValueError,
     as_doubles,
     doubtful_point,
+    harmless,
     has_decimal_comma,
     is_index,
     is_missing,
     is_number,
-    is_of_numbers_or_text,
+    is_of_values,
     may_be_thousands,
     plain_value,
     with_points,
@@ -68,41 +76,47 @@ MOST_MISSING = 5  # columns that are named where several are missing
 MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
+OTHER_TOLD = "{}: what is not UTF-8 is read as {}; if that is wrong, name the --encoding"
+STDIN = ("-", "/dev/stdin")
+BEGINS = {b"PAR1": ".parquet", b"ARROW1": ".feather", b'{"': ".jsonl", b"\x93NUMPY": ".npy"}
+
 # Columns of a piece, or the rows of a frame, to new columns of it.
 Compute = Callable[[Any], list[NDArray[Any]]]
-COMPRESSED = (".gz", ".zst")  # how the names of such files end
+COMPRESSED = (".gz", ".zst", ".zip")  # how the names of such files end
 
 
 def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Table":
     """Open the table in a file, whose ending tells the format, to be read in this way."""
+    if reading.encoding:
+        check_encoding(reading.encoding)
     path = as_path(path)
     with allowed("read", path):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()  # from Python 3.14 on, is_file doesn't tell of permissions
-        is_file = path.is_file()
-        if is_file:
+        if str(path) in STDIN or path.is_fifo():
+            path = _spooled(path)
+        is_folder = path.is_dir()
+        if not is_folder and not path.is_file():
+            raise ValueError(f"{path}: there is no such file")
+        if not is_folder:
             with path.open("rb") as file:
                 is_empty = not file.read(1)
-    if not is_file:
-        what = "this is a folder; name a file" if path.is_dir() else "there is no such file"
-        raise ValueError(f"{path}: {what}")
-    refuse_by_name(path)
-    kind = KINDS.get(ending(path))
+    kind = ColumnTable if is_folder else KINDS.get(ending(path))
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
+        refuse_by_name(path)
         text = ", ".join(CsvTable.outputs)
         raise ValueError(
             f"{path}: the name must end with one of {', '.join(KINDS)}; compressed text with "
             f"{text} and one of {', '.join(COMPRESSED)}"
         )
-    if is_empty:
+    if not is_folder and is_empty:
         raise ValueError(f"{path} is empty; pass a file with rows")
-    if kind is not ArrayTable and not _has_pyarrow():
-        raise ImportError(
-            f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
-            "(or pip install pyarrow)"
-        )
+    if kind is not ArrayTable:
+        needs("pyarrow", f"{path}: reading {path.suffix} files", "cli")
     if kind is CsvTable:
         table: Table = CsvTable(path, reading)
+    elif reading.encoding:
+        raise ValueError(f"{path}: only text files have an --encoding; leave it out")
     elif reading.decimal_comma:
         raise ValueError(f"{path}: only text files can have a decimal comma; omit this option")
     elif reading.skip_lines:
@@ -115,14 +129,25 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
     return table
 
 
+def _spooled(path: Path) -> Path:
+    """Copy standard input, or a pipe, to a file that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="gzkcore-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    source = contextlib.nullcontext(sys.stdin.buffer) if str(path) in STDIN else path.open("rb")
+    with source as read_from:
+        head = read_from.read(max(map(len, BEGINS)))
+        kind = next((kind for begin, kind in BEGINS.items() if head.startswith(begin)), ".csv")
+        copy = Path(folder, f"standard input{kind}")
+        with copy.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(read_from, file)
+    return copy
+
+
 def ending(path: Path) -> str:
     """Return the ending of a name that tells the format, as .csv of data.csv.gz."""
     name = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     return name.suffix.lower()
-
-
-def _has_pyarrow() -> bool:
-    return importlib.util.find_spec("pyarrow") is not None
 
 
 class Table:
@@ -134,12 +159,14 @@ class Table:
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
     may_have_commas = False  # for decimal points, although nobody said so
+    no_formulas = False  # in copies that are text
     reading = DEFAULT
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.names = path, names
         self.notes: list[str] = []  # about the file as a whole
         self.of_numbers = ""  # the column in which any text is taken as missing
+        self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
         self.words: dict[str, str] = {}  # a word for a missing value of a column
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `meaning`
         self.index = [name for place, name in enumerate(names) if is_index(name, place)]
@@ -147,8 +174,8 @@ class Table:
             if count > 1:
                 raise ValueError(f"{path}: {count} columns are called {name!r}; rename them")
 
-    def require(self, names: list[str]) -> None:
-        """Raise ValueError for those of `names` that are no columns."""
+    def require(self, names: list[str], *, of_model: bool = False) -> None:
+        """Raise ValueError for those of `names` that are no columns; a model may ask for them."""
         known = {*self.names}
         missing = [name for name in dict.fromkeys(names) if name not in known]
         if not missing:
@@ -162,15 +189,26 @@ class Table:
             what = f"are no {named_columns(missing, MOST_MISSING)}"
         else:
             what = f"is no column {missing[0]!r}"
-            told = f"did you mean {close[0]!r}?" if close else told
+            if of_model and close:
+                what += ", which the model needs"
+                told = f"there is {close[0]!r}, which looks like it; rename that one"
+            elif close:
+                told = f"did you mean {close[0]!r}?"
         raise ValueError(f"{self.path}: there {what}; {told}{self._doubt()}")
 
     def beside(self, name: str) -> list[str]:
-        """Return all other columns of as many rows, but for a saved index."""
-        return [other for other in self.names if other not in (name, *self.index)]
+        """Return all other columns of values, and of as many rows, but for a saved index."""
+        apart = (name, *self.index, *self.apart)
+        return [other for other in self.names if other not in apart]
 
     def check_whole(self) -> None:
         """Raise if the file has more than its columns: where all are asked for."""
+
+    def leave_apart(self) -> None:
+        """Note which columns are left out, since they hold other things than values."""
+        if self.apart:
+            told = ", ".join(f"{name} ({of})" for name, of in self.apart.items())
+            self.notes.append(f"left out, since they hold no numbers, text or dates: {told}")
 
     def _doubt(self) -> str:
         """Say what may be wrong with the names of the columns."""
@@ -311,23 +349,22 @@ class CsvTable(Table):
     outputs = (".csv", ".tsv", ".txt")
 
     def __init__(self, path: Path, reading: Reading = DEFAULT) -> None:
-        skip = reading.skip_lines
-        with opened(path) as (read, _):
-            head = read(HEAD_BYTES)
-            refuse_by_content(path, head)
+        skip, self._is_told = reading.skip_lines, False
+        with opened(path, reading.encoding) as (text_of, _):
+            head = text_of.read(HEAD_BYTES)
+            refuse_by_content(path, text_of.start)
             ended = False
             while (header := header_in(head, ended=ended, skip=skip)) is None:
-                more = read(BLOCK_BYTES)
+                more = text_of.read(BLOCK_BYTES)
                 head, ended = head + more, not more
                 if len(head) > RECORD_BYTES:
                     raise ValueError(
                         f"{path}: the first line does not end; pass a text file with lines"
                     )
+        self._header_is_other = text_of.has_other
         self._header = header.before + header.record
         # What ends records: a carriage return alone in files of old.
         self._line_end = b"\r" if header.end == b"\r" else b"\n"
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise ValueError(f"{path} is text in UTF-16; save it as UTF-8")
         text = header.record.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but must name the columns")
@@ -376,8 +413,8 @@ class CsvTable(Table):
     def _doubt(self) -> str:
         if all(map(is_number, self.names)):
             return "; has it no first line that names the columns?"
-        if any("\ufffd" in name for name in self.names):
-            return "; the header is not UTF-8: save the file as UTF-8"
+        if self._header_is_other:
+            return f"; the header is not UTF-8, but read as {OTHER}: name its --encoding"
         if len(self.names) == 1 and any(mark in self.names[0].strip() for mark in " |"):
             return "; separate columns by commas, semicolons or tabs"
         return ""
@@ -421,14 +458,22 @@ class CsvTable(Table):
     def _extended(self, record: bytes, new: list[str], delimiter: str) -> bytes:
         text = record.rstrip(b"\r\n")
         end = record[len(text) :]
-        return delimiter.join(["", *new]).encode().join([text, end])
+        extended = delimiter.join(["", *new]).encode().join([text, b""])
+        if self.no_formulas:
+            values = next(csv.reader([extended.decode()], delimiter=delimiter))
+            if (safe := [harmless(value) for value in values]) != values:
+                extended = delimiter.join(self._quoted(value, delimiter) for value in safe).encode()
+        return extended + end
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""
         rest = b""
-        with opened(self.path) as (read, share):
+        with opened(self.path, self.reading.encoding) as (text_of, share):
             skipped = len(self._header + self._units)
-            while chunk := read(BLOCK_BYTES):
+            while chunk := text_of.read(BLOCK_BYTES):
+                if text_of.has_other and not self._is_told:
+                    self._is_told = True
+                    warn(OTHER_TOLD.format(self.path, OTHER), UserWarning)
                 rest += chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
                 end = end_of_records(rest, self._delimiter, self._line_end)
@@ -516,8 +561,7 @@ class CsvTable(Table):
             ragged.append(row)
             return "skip"
 
-        # A row that is no UTF-8 can't be shown to `keep`, and would be told of nowhere.
-        self._parsed(piece.decode("utf-8", "replace").encode(), names, keep)
+        self._parsed(piece, names, keep)
         if not ragged:
             return None
         row = ragged[0]
@@ -528,21 +572,27 @@ class CsvTable(Table):
         )
 
 
-class ParquetTable(Table):
-    """A Parquet file."""
+class ColumnTable(Table):
+    """A file whose columns have types, see `columnar`."""
 
-    outputs = (".parquet", ".pq", ".csv")
+    outputs = columnar.OUTPUTS
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
 
+        open_columns = columnar.folder if path.is_dir() else TYPED[path.suffix.lower()]
         try:
-            self._file = ParquetFile(path)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is not a Parquet file: {error}") from error
-        super().__init__(path, self._file.schema_arrow.names)
-        saved = (self._file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+            self._file = open_columns(path)
+        except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a {path.suffix} file: {error}") from error
+        super().__init__(path, self._file.schema.names)
+        self.apart = {
+            field.name: str(field.type)
+            for field in self._file.schema
+            if not is_of_values(field.type)
+        }
+        self.notes += [self._file.note] * bool(self._file.note)
+        saved = (self._file.schema.pandas_metadata or {}).get("index_columns", [])
         self.index += [name for name in saved if name in self.names and name not in self.index]
 
     def append(
@@ -552,32 +602,51 @@ class ParquetTable(Table):
         new: dict[str, np.dtype[Any]],
         output: Path,
     ) -> Iterator[float]:
-        """Write the same columns and the computed ones, as .parquet or .csv."""
+        """Write the same columns and the computed ones; text files lack those of other types."""
         import pyarrow as pa
-        from pyarrow.csv import CSVWriter
-        from pyarrow.parquet import ParquetWriter
 
-        schema = self._file.schema_arrow
-        for name, dtype in new.items():
-            schema = schema.append(pa.field(name, pa.from_numpy_dtype(dtype)))
-        writer = CSVWriter if output.suffix.lower() == ".csv" else ParquetWriter
-        with replacing(output) as beside, writer(beside, schema) as out:
+        end = output.suffix.lower()
+        kept = self.names
+        if end not in columnar.ANY_TYPE:
+            kept = [name for name in kept if name not in self.apart]
+            self.leave_apart()
+        fields = [self._file.schema.field(name) for name in kept]
+        fields += [pa.field(name, pa.from_numpy_dtype(dtype)) for name, dtype in new.items()]
+        is_harmless = self.no_formulas and end == ".csv"
+        schema = pa.schema([f.with_name(harmless(f.name)) if is_harmless else f for f in fields])
+        with replacing(output) as beside, columnar.writing(beside, end, schema) as write:
             for _, values, done, batch in self._read(names, self._columns, whole=True):
-                more = [pa.array(column) for column in compute(values)]
-                out.write_batch(pa.record_batch([*batch.columns, *more], schema=schema))
+                columns = [batch.column(name) for name in kept]
+                columns += [pa.array(column) for column in compute(values)]
+                if is_harmless:
+                    columns = [
+                        column
+                        if pa.types.is_primitive(column.type)
+                        else pa.array(map(harmless, column.to_pylist()), column.type)
+                        for column in columns
+                    ]
+                write(pa.record_batch(columns, schema=schema))
                 yield done
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
+        import pyarrow as pa
+
         columns = self.names if whole else names
         rows, read = max(1, BLOCK_VALUES // len(columns)), 0
-        for batch in self._file.iter_batches(rows, columns=columns):
-            read += batch.num_rows
-            yield batch, read / self._file.metadata.num_rows
+        try:
+            for batch in self._file.scan(columns, rows):
+                read += batch.num_rows
+                yield batch, read / self._file.n_rows
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{self.path}: {error}") from error
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        import pyarrow as pa
+
         for name in names:
-            if not is_of_numbers_or_text(columns[name].type):
-                raise self.bad_type(name, str(columns[name].type))
+            of = columns[name].type
+            if not is_of_values(of) or pa.types.is_temporal(of):
+                raise self.bad_type(name, str(of))
         return as_doubles(columns, names)
 
     def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:
@@ -733,12 +802,21 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return np.lib.format.read_array_header_2_0(file)
 
 
+TYPED = {
+    ".parquet": columnar.parquet,
+    ".pq": columnar.parquet,
+    ".feather": columnar.feather,
+    ".jsonl": columnar.json_lines,
+    ".ndjson": columnar.json_lines,
+    ".xlsx": columnar.sheet,
+    ".xlsm": columnar.sheet,
+    ".nc": columnar.grid,
+}
 KINDS: dict[str, Callable[[Path], Table]] = {
     ".csv": CsvTable,
     ".tsv": CsvTable,
     ".txt": CsvTable,
-    ".parquet": ParquetTable,
-    ".pq": ParquetTable,
+    **dict.fromkeys(TYPED, ColumnTable),
     ".npy": ArrayTable,
     ".npz": ArrayTable,
 }

@@ -43,6 +43,7 @@ class Reading(NamedTuple):
     date_format: str = ""  # as strptime has it
     skip_lines: int = 0  # above the header
     keep: tuple[str, ...] = ()  # columns that seem to be a saved index, and predict
+    encoding: str = ""  # of text, "" for UTF-8 or what seems another
 
     @property
     def marks(self) -> frozenset[str]:

@@ -21,12 +21,19 @@ QUANTILES = 1000  # knots of the ranks
 # Another: so skewed are columns that get logarithms, and what is left; of so many values at least,
 # of which no more than a share is 0. The unit is their quantile of this order.
 SKEWED, LEFT_SKEWED, FEWEST_SKEWED, MOST_ZEROS, UNIT = 2.0, 1.5, 50, 0.1, 0.1
+SMALL_SHARE = 0.05  # a choice: of the numbers of a fit, those that may be smaller than nearly all
 # Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
 FARTHEST = float(np.finfo(np.float64).max)
 # Seconds of the periods that dates may have, and how many of them dates have to span.
 PERIODS = {"year": 365.2425 * 86400, "week": 7 * 86400.0, "day": 86400.0}
 FEWEST_PERIODS = 2
 ALIKE = 0.99  # a choice: the mean of the unit vectors of a phase that hardly varies
+
+
+def range_of(values: Doubles) -> dict[str, float]:
+    """Return the ends of the numbers of a fit, and the size that nearly all of them exceed."""
+    small = 2 * float(np.quantile(np.abs(values / 2), SMALL_SHARE))
+    return {"low": float(values.min()), "high": float(values.max()), "small": small}
 
 
 def number_of(
@@ -39,12 +46,13 @@ def number_of(
         if not missing.any() or there.size == 0:
             return {"name": name, "kind": "constant"}
         # Only whether the value is there tells rows apart.
-        return {**column, "fill": float(there[0]), "mean": float(there[0]), "scale": 1.0}
+        alone = {"fill": float(there[0]), "mean": float(there[0]), "scale": 1.0}
+        return column | range_of(there) | alone
     if unit:
         logs = _logarithms(there, unit)
-        column |= number_of(name, logs, np.zeros(len(logs), dtype=bool))
-        raw = {"indicator": bool(missing.any()), "fill": float(np.median(there)), "unit": unit}
-        return column | raw
+        of_logs = number_of(name, logs, np.zeros(len(logs), dtype=bool))
+        return of_logs | column | range_of(there) | {"fill": float(np.median(there)), "unit": unit}
+    column |= range_of(there)
     # Of values up to 1e308 neither a sum, a square nor a difference may overflow.
     largest = float(np.abs(there).max())
     small = there / largest

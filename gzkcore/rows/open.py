@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from gzkcore._util.validation import check_integer, first_not_finite
 from gzkcore._util.warn import warn
 
 from .files import open_table
+from .meaning import Reading
 from .sources import Source, is_dask, is_source
 
 __all__ = ["open_batches"]
@@ -42,16 +42,18 @@ def open_batches(
     sample_weight: str | None = None,
     batch_rows: int = 65536,
     dtype: DTypeLike = np.float64,
+    encoding: str = "",
 ) -> "Batches":
     """Open a file, which may be larger than memory, as batches for the `fit` of any learner.
 
     Parameters
     ----------
     path : str or path
-        A .csv (also .tsv, .txt), .parquet, .npy or .npz file. Lines that begin with # before the
-        header of text are comments. The columns of a .npy file are called "0", "1", ...; in a .npz
-        file an array of one dimension is a column under its own name, and the columns of X are
-        called "X0", "X1", ...
+        A .csv (also .tsv, .txt), .parquet (also a folder of such), .feather, .jsonl, .xlsx, .nc,
+        .npy or .npz file, or "-" for standard input. Lines that begin with # before the header of
+        text are comments. Columns of lists, bytes or durations are left out with a warning. The
+        columns of a .npy file are called "0", "1", ...; in a .npz file an array of one dimension is
+        a column under its own name, and the columns of X are called "X0", "X1", ...
     target : str or list of str, optional
         The column, or columns, of y. None: the batches have no y.
     columns : list of str, optional
@@ -62,6 +64,8 @@ def open_batches(
         >= 1, the number of rows of every batch but the last.
     dtype : dtype, default=float64
         Dtype of X: float64 or float32.
+    encoding : str, default=""
+        Of text, such as "shift_jis"; "" for UTF-8, UTF-16 with its mark, or else Windows-1252.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def open_batches(
     PermissionError
         If the file may not be read.
     ImportError
-        For .csv and .parquet without pyarrow.
+        For all but .npy and .npz without pyarrow, .xlsx without openpyxl, .nc without netCDF4.
 
     Notes
     -----
@@ -94,7 +98,7 @@ def open_batches(
     (4, 1) [1. 3. 5. 7.]
     (2, 1) [ 9. 11.]
     """
-    return Batches(path, target, columns, sample_weight, batch_rows, dtype)
+    return Batches(path, target, columns, sample_weight, batch_rows, dtype, encoding)
 
 
 class Batches:
@@ -115,15 +119,18 @@ class Batches:
         sample_weight: str | None,
         batch_rows: int,
         dtype: DTypeLike,
+        encoding: str,
     ) -> None:
-        table = open_table(path)
+        table = open_table(path, Reading(encoding=encoding))
         targets = _names("target", [target] if isinstance(target, str) else target)
         weights = _names("sample_weight", None if sample_weight is None else [sample_weight])
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is a single text; pass a list of names")
         if columns is None:
             table.check_whole()
-        others = [name for name in table.names if name not in {*targets, *weights, *table.index}]
+            table.leave_apart()
+        given = {*targets, *weights, *table.index, *table.apart}
+        others = [name for name in table.names if name not in given]
         self.columns = others if columns is None else _names("columns", columns)
         index = [name for name in table.index if name not in {*targets, *weights}]
         if columns is None and index:
@@ -150,15 +157,16 @@ class Batches:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} must be float32 or float64")
-        self.path = Path(path)
+        self.path = table.path
         self.batch_rows = check_integer("batch_rows", batch_rows, 1)
+        self._encoding = encoding
         self._targets, self._weights, self._one = targets, weights, isinstance(target, str)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         names = [*self.columns, *self._targets, *self._weights]
         pieces: list[NDArray[np.float64]] = []
         held = first = 0
-        table = open_table(self.path)
+        table = open_table(self.path, Reading(encoding=self._encoding))
         table.require(names)  # of a file that may have changed
         for _, values, _ in table.batches(names):
             rest = values

@@ -15,6 +15,7 @@ Values: TypeAlias = NDArray[Any]  # of a column, of any type
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
+NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or a phone number
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
     {
@@ -101,6 +102,12 @@ def plain_value(value: Any) -> Any:
         return value.as_buffer().to_pybytes().decode("latin-1")
 
 
+def harmless(text: Any) -> Any:
+    """Return a text that a spreadsheet would run behind an apostrophe, all else as it is."""
+    runs = isinstance(text, str) and text.lstrip()[:1] in (*"=+-@",) and not NUMERIC.fullmatch(text)
+    return f"'{text}" if runs else text
+
+
 def has_decimal_comma(text: str) -> bool:
     """Say whether a text is a number but for its decimal comma."""
     return not is_number(text) and is_number(text.replace(",", ".", 1))
@@ -149,12 +156,13 @@ def doubtful_point(column: Any) -> int | None:
     return None
 
 
-def is_of_numbers_or_text(of: Any) -> bool:
-    """Say whether an Arrow type is of values that may be numbers."""
+def is_of_values(of: Any) -> bool:
+    """Say whether an Arrow type is of numbers, text or dates."""
     import pyarrow as pa
 
-    others = (pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary,
-              pa.types.is_large_binary, pa.types.is_fixed_size_binary)  # fmt: skip
+    others = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary,
+              pa.types.is_fixed_size_binary, pa.types.is_time, pa.types.is_duration,
+              pa.types.is_interval)  # fmt: skip
     return not any(is_other(of) for is_other in others)
 
 

@@ -78,6 +78,8 @@ from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, mea
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
 from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
 
+from .looks import Look
+
 __all__ = ["TableEncoder"]
 
 RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes go
@@ -98,9 +100,6 @@ LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name", "index"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
-NEW_LEVELS = (
-    "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
-)
 NO_PLACES = "Columns used as numbers, not as places on the globe"
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
@@ -194,6 +193,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 fill=number().if_there(),
                 mean=number().if_there(),
                 scale=number().if_there(),
+                low=number().if_there(),
+                high=number().if_there(),
+                small=number(0).if_there(),
                 quantiles=doubles(None).if_there(),
                 unit=number(0).if_there(),
                 periods=sequence(text(*PERIODS)).if_there(),
@@ -210,6 +212,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         sources_=ints(None, below="n_features_in_"),
         on_sphere_=flag(),
     )
+    # What columns look like in rows that are encoded piece by piece, told in place of warnings.
+    _looks: list[Look] | None = None
 
     def __init__(self, missing: str = "impute", *, logarithms: bool = True) -> None:
         self.missing = missing
@@ -317,6 +321,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         _, columns, _ = columns_of(X, self, caller or type(self).__name__)
         unknown = np.zeros((len(columns[0][0]), len(columns)), dtype=bool)
+        looks = [Look(column) for column in self.columns_] if self._looks is None else self._looks
         parts: list[Doubles] = []
         found = [
             _numbers(description, values, holds) if description["kind"] in AS_NUMBERS else values
@@ -334,15 +339,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 unknown[:, place] = missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
-                    parts.extend(encode_number(description, _from_its_west(description, values)))
+                    there = _from_its_west(description, values)
+                    looks[place].add_numbers(there)
+                    parts.extend(encode_number(description, there))
                 case "category":
                     texts = spelt_as(description, texts_of(values, missing))
                     unknown[:, place] = new_levels(description, texts)
-                    new = unknown[:, place] & ~missing
-                    if new.any():
-                        rows = counted(int(new.sum()), "row")
-                        told = NEW_LEVELS.format(description["name"], rows, texts[new][0])
-                        warn(told, UserWarning)
+                    looks[place].add_levels(texts, unknown[:, place] & ~missing)
                     parts.extend(encode_category(description, texts))
                 case "latitude":
                     other = description["other"]
@@ -351,20 +354,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     parts.extend(_on_sphere(np.column_stack(degrees)).T)
                 case "nothing":
                     parts.append(np.zeros(len(values)))
+        if self._looks is None:
+            for told in filter(None, (look.told() for look in looks)):
+                warn(told, UserWarning)
         return np.column_stack(parts), unknown
-
-    def new_levels(self, X: Data) -> dict[str, int]:
-        """Return in how many rows each category has a level that no row of the fit had."""
-        _, columns, _ = columns_of(X, self, type(self).__name__)
-        found = {}
-        for description, (values, _) in zip(self.columns_, columns, strict=True):
-            if description["kind"] == "category":
-                missing = missing_of(values)
-                texts = spelt_as(description, texts_of(values, missing))
-                number = int((new_levels(description, texts) & ~missing).sum())
-                if number:
-                    found[str(description["name"])] = number
-        return found
 
     def groups(self) -> Groups:
         """Return which encoded columns belong together."""
@@ -679,8 +672,8 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
-                f"X holds {value!r}, a {type(value).__name__}: argument must be a string or a "
-                "number; pass numbers, text, booleans or dates"
+                f"column {name!r} of X holds {value!r}, a {type(value).__name__}: argument must be "
+                "a string or a number; pass numbers, text, booleans or dates, or drop the column"
             )
     return values, TEXTS
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from gzkcore._util.memory import bytes_of
@@ -67,7 +66,7 @@ from .kernel_search import (
     unwatched,
 )
 from .table_encoder import Groups, TableEncoder
-from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, source_of
+from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
 
 # A choice, all of them. Rows that kernel and alpha are chosen on; on the globe, where products skip
@@ -222,8 +221,9 @@ class TableLearner(BaseEstimator):
         with contextlib.nullcontext() if used is None else collected_warnings():
             encoder.fit(X)
         if used is not None:
-            encoder.fit(_safe_indexing(X, used))
-        rows = encoder.transform(X)
+            encoder.fit(rows_of_table(X, used))
+        with collected_warnings():
+            rows = encoder.transform(X)
         check_lengths(rows, y)
         Y = targets(y, rows)
         if encoder.skewed():
@@ -238,11 +238,7 @@ class TableLearner(BaseEstimator):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
         report = Report(sentences=encoder.remarks())
-        for column in (Y if used is None else Y[used]).T:
-            if (sentinel := sentinel_of(column)) is not None:
-                told = SENTINEL.format("y", sentinel)
-                warn(told, UserWarning)
-                report.say(f"{told}.")
+        _tell_codes(Y if used is None else Y[used], report)
         if whole is not None:
             report.say(
                 f"Columns, kernel and alpha are learned from {counted(table.n_rows, 'row')} drawn "
@@ -510,13 +506,22 @@ def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
     return used if 0 < used.size < len(weight) else None
 
 
+def _tell_codes(Y: Doubles, report: Report) -> None:
+    """Warn of targets that seem to be codes for missing ones, and report them."""
+    for column in Y.T:
+        if (sentinel := sentinel_of(column)) is not None:
+            told = SENTINEL.format("y", sentinel)
+            warn(told, UserWarning)
+            report.say(f"{told}.")
+
+
 def _likelier(
     encoder: TableEncoder, X: Any, Y: Doubles, used: Integers | None
 ) -> tuple[TableEncoder, Doubles]:
     """Return an encoder and its rows, or those without logarithms if targets are likelier so."""
     plain = plain_output(clone(encoder).set_params(logarithms=False))
     with collected_warnings():
-        plain.fit(X if used is None else _safe_indexing(X, used))
+        plain.fit(X if used is None else rows_of_table(X, used))
         among = [(each, each.transform(X)) for each in (encoder, plain)]
     those: Any = slice(None) if used is None else used
 

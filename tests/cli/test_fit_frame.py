@@ -245,7 +245,7 @@ def test_what_is_left_out_is_told(capsys, plain):
     result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     notes = " ".join(result["notes"])
     assert "left out, since more than half of their texts differ: name" in notes
-    assert "10 rows have no y; left out" in notes
+    assert "10 rows have no y, data row 1 first; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])
 
@@ -305,9 +305,10 @@ def test_boosting_is_left_out_of_many_labels(capsys, mixed, monkeypatch):
 def test_a_word_among_dates_is_named(capsys, mixed):
     days = [f"{1 + i % 28}.{1 + i // 28}.2024" for i in range(199)]
     write("data.csv", {"day": [*days, "unknown"], "y": mixed["y"]})
-    told = "row 200, column 'day': the value is 'unknown', which is not a date such as 2024-12-31; "
-    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
-    assert f"{told}mend such values or leave them empty" in reason
+    notes = " ".join(run(capsys, "fit", "data.csv", "--target", "y")["notes"])
+    assert "'day'" in notes
+    assert "'unknown'" in notes
+    assert "row 200" in notes
 
 
 def rmse_of(missed):
@@ -336,7 +337,6 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
             [],
             "column 'y' is 7 in every row that is used, so that there",
         ),
-        ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
         ("a,y\n" + MANY, ["--time", "0"], "--time must be a positive number of seconds; got 0"),
         (

@@ -49,8 +49,35 @@ def test_predict_says_which_values_are_new(capsys):
     Path("new.csv").write_text("a,b\n1,x\n2,Z\n3,\n4,w\n")
     result = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")
     assert result["notes"] == [
-        "Note: 2 rows have a value of 'b' that the table of the fit did not have"
+        "Note: column 'b' has levels that the fit did not see, in 2 rows, such as 'Z': they are unknown"
     ]
+
+
+def test_predict_says_which_numbers_are_far_outside(capsys):
+    rng = np.random.default_rng(0)
+    warm, wind = rng.uniform(0, 1, 40), rng.uniform(0, 9, 40)
+    write("data.csv", {"warm": warm, "wind": wind, "y": warm + wind})
+    run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    write("new.csv", {"warm": 40 * warm, "wind": [*wind[3:], *3 * [-9999]]})
+    notes = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")["notes"]
+    warm_note, wind_note = notes
+    assert re.fullmatch(
+        r"Note: column 'warm' is far outside the range .* another unit.*", warm_note
+    )
+    assert re.search(
+        "in 3 of 40 values, first -9999 in data row 38; if it stands for a mis", wind_note
+    )
+
+
+def test_predict_names_a_column_that_looks_like_one_it_needs(capsys):
+    shop = np.random.default_rng(0).standard_normal(40)
+    write("data.csv", {"shop": shop, "y": shop})
+    run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    write("new.csv", {"shp": shop})
+    assert refuse(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv") == (
+        "new.csv: there is no column 'shop', which the model needs; there is 'shp', which looks like "
+        "it; rename that one"
+    )
 
 
 @pytest.mark.parametrize("options", [[], QUICK], ids=["default", "features"])
@@ -192,16 +219,71 @@ def test_a_column_that_numbers_the_rows_has_a_note(capsys, command, order):
     notes = run(capsys, *arguments)["notes"]
     assert re.search(
         r"Note: column 'nr' \(1 to \d+\) seems to number the rows; if so, leave it out: "
-        "--columns 'a,b c'",
+        "--drop nr",
         "".join(notes),
     ), notes
     notes = run(capsys, *arguments, "--columns", "nr,b c")["notes"]  # asked for by its name
     assert "number the rows" not in str(notes)
 
 
+def test_columns_that_are_dropped(capsys):
+    a, b = np.random.default_rng(0).standard_normal((2, 60))
+    write("data.csv", {"a": a, "b c": b, "d": b, "y": a})
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--drop", '"b c", d', *UNTESTED)
+    assert load("model.gzk").recipe_["columns"] == ["a"]
+    assert result["unused"] == ["b c", "d"]
+    given = ["fit", "data.csv", "--target", "y", "--drop"]
+    assert "there is no column 'e'" in refuse(capsys, *given, "e")
+    assert "it can't be combined with --columns" in refuse(capsys, *given, "d", "--columns", "a")
+
+
+def test_weights_are_those_of_the_rows(capsys):
+    rng = np.random.default_rng(0)
+    a, weight = rng.uniform(0, 1, 60), np.tile([1.0, 0.0, 2.0], 20)
+    y = np.where(weight, a, 100)
+    write("data.csv", {"a": a, "w": weight, "y": y})
+    given = ["fit", "data.csv", "--target", "y", "--weights"]
+    run(capsys, *given, "w", *UNTESTED)
+    fitted = load("model.gzk")
+    assert fitted.recipe_["columns"] == ["a"]
+    in_python = KernelRegressor(random_state=0).fit(pd.DataFrame({"a": a}), y, weight)
+    rows = pd.DataFrame({"a": a[:5]})
+    np.testing.assert_allclose(fitted.predict(rows), in_python.predict(rows), rtol=1e-6)
+    np.testing.assert_allclose(fitted.predict(rows), a[:5], atol=0.01)
+    assert "--weights a is a column of the fit as well" in refuse(
+        capsys, *given, "a", "--columns", "a", "--force"
+    )
+    write("data.csv", {"a": a, "w": [*weight[:59], -1], "y": y})
+    wanted = "data row 60, column 'w': the value is -1.0, which is not a weight >= 0"
+    assert wanted in refuse(capsys, *given, "w", "--force")
+
+
+@pytest.mark.parametrize("divided", [["--test-fraction", "0.2"], [], ["--memory", "20KB"]])
+def test_weights_of_rows_that_are_divided(divided):
+    """Rows of no weight say nothing, in the fit, in each fold and in passes."""
+    rng = np.random.default_rng(0)
+    a, weight = (
+        rng.uniform(0, 1, 400 if divided else 100),
+        rng.integers(0, 2, 400 if divided else 100),
+    )
+    write("data.csv", {"a": a, "w": weight, "y": np.where(weight, a, 100)})
+    rows = frame_rows.read_rows(
+        open_table("data.csv"), "y", ["a"], places=False, classify=False, drop_missing=False, seed=0,
+        test_fraction=0.2 if "0.2" in divided else None, report=lambda *_: None,
+        say=lambda text: None, weights="w", most_bytes=20_000 if "--memory" in divided else None,
+    )  # fmt: skip
+    if rows.source is not None:
+        batches = [*rows.source]
+        assert all((w == 0).tolist() == (y == 100).tolist() for _, y, w in batches)
+    else:
+        assert rows.weight.shape == rows.y.shape
+        assert ((rows.weight == 0) == (rows.y == 100)).all()
+    assert (rows.source is not None) == ("--memory" in divided)
+
+
 def test_the_only_column_to_predict_from_has_no_note():
     assert hints.about_row_numbers({"depth": (1.0, 60.0)}, ["depth"]) == ""
-    assert "--columns load" in hints.about_row_numbers({"nr": (1.0, 60.0)}, ["nr", "load"])
+    assert "--drop nr" in hints.about_row_numbers({"nr": (1.0, 60.0)}, ["nr", "load"])
 
 
 @pytest.mark.parametrize(
@@ -329,9 +411,7 @@ def test_row_numbers_are_told_beside_groups_too(plain):
             drop_missing=False, seed=0, report=lambda *_: None, say=notes.append,
             by=arguments.TestBy(None, "of"),
         )  # fmt: skip
-        told = (
-            "column 'nr' (0 to 59) seems to number the rows; if so, leave it out: --columns a,b,c"
-        )
+        told = "column 'nr' (0 to 59) seems to number the rows; if so, leave it out: --drop nr"
         assert (told in notes) == is_told
 
 
@@ -352,9 +432,9 @@ def test_far_more_rows_than_asked_are_told(values, told):
 def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
     fit, given = KernelRegressor.fit, []
 
-    def spy(self, X, y, *, groups):
+    def spy(self, X, y, sample_weight=None, *, groups):
         given.append((X.columns, len(y), len({*groups})))
-        return fit(self, X, y, groups=groups)
+        return fit(self, X, y, sample_weight, groups=groups)
 
     monkeypatch.setattr(KernelRegressor, "fit", spy)
     write("data.csv", {**plain, "of": [f"station {i % 20}" for i in range(500)]})

@@ -41,6 +41,29 @@ def test_netcdf_and_csv_of_features(capsys, globe):
     )
 
 
+def test_geotiff(capsys, globe):
+    tifffile = pytest.importorskip("tifffile", reason="the extra `grids` is not installed")
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
+    given = ["--grid", "10", "--window", "0,40,-20,10", "--std"]
+    for output in ("map.tif", "map.nc"):
+        run(capsys, "predict", "model.gzk", *given, "--output", output)
+    with netcdf_file("map.nc", mmap=False) as file:
+        wanted = [file.variables[f"PREDICTED_y{end}"][:] for end in ("", "_STD")]
+    with tifffile.TiffFile("map.tif") as file:
+        np.testing.assert_array_equal(file.asarray(), wanted)
+        found = file.geotiff_metadata
+        assert found["ModelPixelScale"] == [10, 10, 0]
+        assert found["ModelTiepoint"] == [0, 0, 0, -20, 40, 0]
+        assert found["GeographicTypeGeoKey"] == 4326
+        assert 'role="description">PREDICTED_y_STD</Item>' in file.pages[0].tags[42112].value
+    run(capsys, "predict", "model.gzk", *given[:-1], "--output", "one.tif")
+    with tifffile.TiffFile("one.tif") as file:
+        np.testing.assert_array_equal(file.asarray(), wanted[0])
+    reason = refuse(capsys, "predict", "model.gzk", *given, "--output", "map.png")
+    assert "must end with .nc (NetCDF), .tif (GeoTIFF) or .csv for a grid" in reason
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "named", [True, pytest.param(False, marks=pytest.mark.weekly)], ids=["by options", "by names"]

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -120,9 +121,10 @@ def test_columns_that_can_be_numbers():
     ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
     ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
     ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
-    ("H\xf6he,y\n1,2\n", "its columns are H\ufffdhe, y; the header is not UTF-8: save the file"),
+    ("H\xf6he,y\n1,2\n", "its columns are H\xf6he, y; the header is not UTF-8, but read as win"),
     ("a,y\n1,M\xfcnchen\n", "row 1, column 'y': the value is 'M\xfcnchen'"),
 ])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:data.csv. what is not UTF-8")
 def test_bad_text(text, reason):
     Path("data.csv").write_bytes(text.encode("latin-1"))
     refuse("data.csv", ["a", "y"], reason)
@@ -273,12 +275,14 @@ def test_columns_that_are_not_there():
 def test_bad_files():
     for name, content, reason in (
         ("data.doc.xml", b"x", "data.doc.xml: the name must end with one of .csv, .tsv"),
-        ("data.xlsx", b"x", "data.xlsx is a spreadsheet; save it as CSV"),
+        ("data.xls", b"x", "data.xls is a spreadsheet; save it as .xlsx or as CSV"),
+        ("data.xlsx", b"x", "data.xlsx is not a .xlsx file: File is not a zip file"),
         ("data.PNG", b"x", "data.PNG is a picture, not a table"),
-        ("data.csv.zip", b"x", "data.csv.zip is an archive; unpack it"),
+        ("data.csv.zip", b"x", "data.csv.zip can't be unpacked: File is not a zip file"),
+        ("data.zip", b"x", "data.zip is an archive; unpack it"),
         ("model.gzk", b"x", "model.gzk is a model that gzkcore saved"),
         ("png.csv", b"\x89PNG\r\n\x1a\nx", "png.csv is a picture, not a table"),
-        ("xlsx.csv", b"PK\x03\x04..xl/workbook.xml", "xlsx.csv is a spreadsheet; save it as CSV"),
+        ("xlsx.csv", b"PK\x03\x04..xl/workbook.xml", "xlsx.csv is a spreadsheet; save it as .xls"),
         ("zip.tsv", b"PK\x03\x04..a.csv", "zip.tsv is an archive; unpack it"),
         ("pdf.txt", b"%PDF-1.4\n", "pdf.txt is a document, not a table"),
         ("h5.csv", b"\x89HDF\r\n\x1a\n1", "h5.csv is a file of HDF5, not text; save the table as"),
@@ -295,7 +299,7 @@ def test_bad_files():
             b"\x89PNG\r\n\x1a\nx",
             "png.npy is not a .npy file of arrays: the magic string",
         ),
-        ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
+        ("data.parquet", b"PAR1 no", "data.parquet is not a .parquet file"),
         ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
         ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
     ):
@@ -303,7 +307,7 @@ def test_bad_files():
         refuse(name, [], reason)
     for name in ("n.csv", "n.xlsx", "n.doc"):
         refuse(name, [], f"{name}: there is no such file")
-    refuse(".", [], "this is a folder; name a file")
+    refuse(".", [], "this is a folder without .parquet files; name a file")
 
 
 def test_bad_values_of_binary_files():
@@ -371,7 +375,7 @@ def test_all_else_stays_as_it_is():
     """Every byte of a CSV file is copied but for the new column."""
     head = b'\xef\xbb\xbfname;lat;lon;"a ""note"""'
     rows = [
-        b'"M\xfcnchen";48.1;11.6;"two\r\nlines; and ""more"""',
+        b'"M\xc3\xbcnchen";48.1;11.6;"two\r\nlines; and ""more"""',
         b'Quito; -0.2;-78.50;5" tall',
         b'"0, 0";"0";"0";',
     ]
@@ -402,6 +406,7 @@ def test_numbers_are_written_in_plain_digits(text):
     (b"a,b\n1,2\n\xc7,3,4\n", "data row 2 has 3 values, but there are 2 columns"),
     (b"a,b\n1,2\n\xc7\n", "data row 2 has 1 value, but there are 2 columns"),
 ])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:t.csv. what is not UTF-8")
 def test_broken_lines_are_told_of(content, message):
     Path("t.csv").write_bytes(content)
     with pytest.raises(ValueError, match=rf"t\.csv: {message}"):
@@ -451,7 +456,6 @@ def test_compressed_text(numbers, name, monkeypatch):
 
 @pytest.mark.parametrize(("name", "content", "reason"), [
     ("a.csv", b"a" * 140_000 + b",y\n1,2\n", "a.csv: the first line does not name columns"),
-    ("a.csv", "a,y\n1,2\n".encode("utf-16"), "a.csv is text in UTF-16; save it as UTF-8"),
     ("a.csv", b"j?^\x01,\xef3\nb\xef,2\n", "a.csv is not a text; save the table as CSV"),
     ("a.csv", b"\x1f\x8b and no more", "a.csv is not all of a gzip file"),
     (
@@ -460,7 +464,7 @@ def test_compressed_text(numbers, name, monkeypatch):
         "a.npy is not a",
     ),
     ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name must end with one of .csv"),
-], ids=["long name", "UTF-16", "bytes", "no gzip", "half a header", "packed Parquet"])  # fmt: skip
+], ids=["long name", "bytes", "no gzip", "half a header", "packed Parquet"])  # fmt: skip
 def test_files_that_are_something_else(name, content, reason):
     Path(name).write_bytes(content)
     refuse(name, ["a"], reason)
@@ -469,7 +473,91 @@ def test_files_that_are_something_else(name, content, reason):
 def test_rows_of_other_lengths_in_another_encoding():
     """The error names the row, though its text is no UTF-8."""
     Path("data.csv").write_bytes("name,y\nM\xfcnchen,1\nK\xf6ln,2,3\n".encode("latin-1"))
-    refuse("data.csv", ["y"], "data.csv: data row 2 has 3 values, but there are 2 columns: 'K")
+    with pytest.warns(UserWarning, match="data.csv: what is not UTF-8 is read as windows-1252"):
+        refuse("data.csv", ["y"], "data.csv: data row 2 has 3 values, but there are 2 columns: 'K")
+
+
+TOWNS = ["M\xfcnchen", "K\xf6ln \u20ac", "Graz", "Z\xfcrich"]
+
+
+def copied(content, encoding=""):
+    """Return the names of columns, the towns that are read, and the copy with a column more."""
+    Path("data.csv").write_bytes(content)
+    table, towns = open_table("data.csv", Reading(encoding=encoding)), []
+
+    def compute(columns):
+        towns.extend(columns[table.names[0]].to_pylist())
+        return [np.array(["\xe4" for _ in columns["y"]])]
+
+    [*table.append(table.names, compute, {"H\xf6he": np.dtype("U1")}, Path("out.csv"))]
+    return table.names, towns, Path("out.csv").read_bytes()
+
+
+@pytest.mark.parametrize(("encoding", "named", "is_told"), [
+    ("utf-8", "", False),
+    ("utf-8-sig", "", False),
+    ("utf-16", "", False),
+    ("windows-1252", "", True),
+    ("utf-16-be", "utf-16-be", False),
+    ("windows-1252", "cp1252", False),
+])  # fmt: skip
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_copies_have_one_encoding(encoding, named, is_told, block, monkeypatch):
+    monkeypatch.setattr("gzkcore.rows.files.BLOCK_BYTES", block)
+    text = "Stra\xdfe,y\n" + "".join(f"{town},{i}\n" for i, town in enumerate(TOWNS))
+    told = pytest.warns(UserWarning, match="name the --encoding") if is_told else nullcontext()
+    with told:
+        names, towns, copy = copied(text.encode(encoding), named)
+    assert names == ["Stra\xdfe", "y"]
+    assert towns == TOWNS
+    wanted = text.replace("\n", ",\xe4\n").replace(",\xe4\n", ",H\xf6he\n", 1)
+    assert copy.decode("utf-8-sig") == wanted
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_copies_without_formulas(form):
+    texts = [
+        "=1+1",
+        '@SUM(A1,"x")',
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "-2.5",
+        "+1e3",
+        "-3,5 %",
+        "a=b",
+        "",
+    ]
+    if form == "csv":
+        lines = [",".join(f'"{cell}"' for cell in (t.replace('"', '""'), "7")) for t in texts]
+        Path("data.csv").write_text("\n".join(['"=t",y', *lines]) + "\n")
+    else:
+        parquet.write_table(pyarrow.table({"=t": texts, "y": [7] * len(texts)}), "data.parquet")
+    table = open_table(f"data.{form}")
+    table.no_formulas = True
+    new = [np.array(["=x"] * len(texts))]
+    [*table.append(["y"], lambda columns: new, {"p": np.dtype("U2")}, Path("out.csv"))]
+    with Path("out.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert [row[0] for row in rows] == [*(f"'{text}" for text in texts[:4]), *texts[4:]]
+    assert {tuple(row[1:]) for row in rows} == {("7", "'=x")}
+    assert head == ["'=t", "y", "p"]
+
+
+def test_one_value_in_another_encoding():
+    content = "town,y\nM\xfcnchen,1\n".encode() + "K\xf6ln,2\n".encode("latin-1")
+    with pytest.warns(UserWarning, match="what is not UTF-8"):
+        assert copied(content)[1] == ["M\xfcnchen", "K\xf6ln"]
+
+
+def test_text_of_another_encoding_than_named():
+    wanted = "data.csv is not text in utf-8, which b.{1,3}xfcnchen,1. is no part of; name another"
+    with pytest.raises(ValueError, match=wanted):
+        copied("town,y\nM\xfcnchen,1\n".encode("latin-1"), "utf-8")
+    with pytest.raises(ValueError, match="the encoding utf-9 is unknown"):
+        open_table("data.csv", Reading(encoding="utf-9"))
+    np.save("data.npy", np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="only text files have an --encoding"):
+        open_table("data.npy", Reading(encoding="utf-8"))
 
 
 def test_a_damaged_member_of_an_archive(numbers):

@@ -63,7 +63,7 @@ def test_a_bad_value_is_named_with_its_row(tmp_path):
 
 def test_without_pyarrow_the_remedy_is_named(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
-    monkeypatch.setattr("gzkcore.rows.files._has_pyarrow", lambda: False)
+    monkeypatch.setattr("gzkcore._util.extras.find_spec", lambda module: None)
     with pytest.raises(ImportError, match=r"pip install 'gzkcore\[cli\]'"):
         open_batches(tmp_path / "t.csv", "y")
 

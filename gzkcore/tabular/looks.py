@@ -1,0 +1,79 @@
+"""What columns look like beside those of the fit: levels never seen, numbers far outside, units."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import counted
+from gzkcore.rows.values import Values
+
+# A choice, all three: so many numbers tell of another unit; numbers this many times smaller than
+# nearly all of the fit have one; a code for missing values is there so often.
+FEWEST_NUMBERS, SMALLER, FEWEST_CODES = 20, 5.0, 3
+UNKNOWN = "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
+TOLD = "column {!r} is {} in {:,} of {}, first {} in {}; {}"
+RANGE = "outside the range of the fit, {} to {},"
+CODE = "if it stands for a missing value, leave it empty"
+UNIT = "if it is in another unit, convert it"
+EXTRAPOLATED = "predictions there are extrapolated"
+
+
+class Look:
+    """What a column of the fit looks like in other rows, which are added piece by piece."""
+
+    def __init__(self, column: dict[str, Any]) -> None:
+        self.column = column
+        self.n_rows = self.n_values = 0
+        self.counts: Counter[str] = Counter()  # of values that are unlike the fit, by how
+        self.first: dict[str, tuple[Any, int]] = {}  # of these, and its row
+        self.is_one = True  # all numbers far outside are equal
+
+    def add_levels(self, texts: Values, new: NDArray[np.bool_]) -> None:
+        """Add levels, and which of them no row of the fit had."""
+        self._count("new", texts, new)
+        self.n_rows += len(texts)
+
+    def add_numbers(self, values: Doubles) -> None:
+        """Add numbers, NaN where they are missing."""
+        low, high, small = (self.column[name] / 2 for name in ("low", "high", "small"))
+        halves = values / 2  # whose differences don't overflow
+        beyond = np.maximum(halves - high, low - halves)
+        self._count("far", values, beyond > high - low)
+        self._count("outside", values, beyond > 0)
+        self._count("small", values, np.abs(halves) < small / SMALLER)
+        if "far" in self.first:
+            self.is_one &= bool((values[beyond > high - low] == self.first["far"][0]).all())
+        self.n_values += int(np.count_nonzero(~np.isnan(values)))
+        self.n_rows += len(values)
+
+    def _count(self, how: str, values: Values, those: NDArray[np.bool_]) -> None:
+        if those.any():
+            place = int(np.argmax(those))
+            self.first.setdefault(how, (values[place], self.n_rows + place))
+            self.counts[how] += int(those.sum())
+
+    def told(self, row: str = "row {}", start: int = 0) -> str:
+        """Say what is unlike the fit, "" if nothing is; rows are counted from `start`."""
+        name, dates = self.column["name"], self.column.get("holds") == "dates"
+        if n := self.counts["new"]:
+            return UNKNOWN.format(name, counted(n, "row"), self.first["new"][0])
+        enough = self.n_values >= FEWEST_NUMBERS and not dates
+        most = [how for how, n in self.counts.items() if enough and 2 * n > self.n_values]
+        how = "far" if self.counts["far"] else most[0] if most else ""
+        if not how:
+            return ""
+        n, (value, place) = self.counts[how], self.first[how]
+        is_code = n >= FEWEST_CODES or {*f"{abs(value):g}"} == {"9"}
+        advice = UNIT if most else EXTRAPOLATED
+        if how == "far" and is_code and self.is_one and not dates:
+            advice = CODE
+        low, high, example = (
+            str(np.datetime64(int(v), "s")).removesuffix("T00:00:00") if dates else f"{v:g}"
+            for v in (self.column["low"], self.column["high"], value)
+        )
+        what = "far smaller than in the fit" if how == "small" else RANGE.format(low, high)
+        of, where = counted(self.n_values, "value"), row.format(place + start)
+        return TOLD.format(name, "far " * (how == "far") + what, n, of, example, where, advice)

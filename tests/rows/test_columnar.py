@@ -1,0 +1,188 @@
+"""Files whose columns have types: read right, or what is left out is told."""
+
+import datetime
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gzkcore import open_batches
+from gzkcore.rows.files import open_table
+from gzkcore.rows.frames import read_frame
+
+pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+feather = pytest.importorskip("pyarrow.feather", reason="the extra `cli` is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
+
+FRAME = pd.DataFrame({
+    "a": [1.5, np.nan, -3.0, 4.0],
+    "kind": ["x", "y", None, "x"],
+    "day": pd.to_datetime(["2024-01-31", "2024-02-01", "2024-02-02", "2024-02-03"]),
+    "y": [1.0, 2.0, 3.0, 4.0],
+})  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def read(path):
+    table = open_table(path)
+    return read_frame(table, table.beside(""), lambda label, share: None).frame
+
+
+def check(path):
+    """Check that a file has the columns of FRAME, with their kinds and values."""
+    found = read(path)
+    assert found.columns == [*FRAME.columns]
+    for name in ("a", "y"):
+        np.testing.assert_array_equal(found[name], FRAME[name])
+    np.testing.assert_array_equal(found["day"], FRAME["day"])
+    assert found["kind"].tolist() == ["x", "y", None, "x"]
+
+
+def test_feather_lines_of_json_and_zipped_text():
+    feather.write_feather(FRAME, "data.feather")
+    Path("data.jsonl").write_text(FRAME.to_json(orient="records", lines=True, date_format="iso"))
+    with zipfile.ZipFile("data.csv.zip", "w") as archive:
+        archive.writestr("data.csv", FRAME.to_csv(index=False))
+        archive.writestr("__MACOSX/._data.csv", b"x")
+    for name in ("data.feather", "data.jsonl", "data.csv.zip"):
+        check(name)
+    with zipfile.ZipFile("data.csv.zip", "a") as archive:
+        archive.writestr("more.csv", b"x")
+    with pytest.raises(ValueError, match="has 2 files; unpack it, and give one of them"):
+        open_table("data.csv.zip")
+
+
+def test_a_folder_of_parquet():
+    Path("all/year=2023").mkdir(parents=True)
+    Path("all/year=2024").mkdir(parents=True)
+    Path("all/README.md").write_text("not a table")
+    FRAME[:2].to_parquet("all/year=2023/a.parquet", index=False)
+    FRAME[2:].to_parquet("all/year=2024/b.parquet", index=False)
+    found = read("all")
+    np.testing.assert_array_equal(found["y"], [1, 2, 3, 4])
+    np.testing.assert_array_equal(found["year"], [2023, 2023, 2024, 2024])
+    Path("none").mkdir()
+    with pytest.raises(ValueError, match="none: this is a folder without"):
+        open_table("none")
+
+
+def test_sheets():
+    pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
+    with pd.ExcelWriter("data.xlsx") as book:
+        FRAME.to_excel(book, sheet_name="values", index=False, startrow=2)
+        FRAME[:1].to_excel(book, sheet_name="notes")
+    check("data.xlsx")
+    assert open_table("data.xlsx").notes == ["read from the first sheet, 'values', of 2"]
+    cells = pd.DataFrame({"n": [1, "#DIV/0!", 3], "code": [12, "B7", None], "at": 3 * [None]})
+    cells["at"] = [datetime.date(2024, 1, 2), None, datetime.datetime(2024, 1, 2, 12)]
+    cells.to_excel("data.xlsx", index=False)
+    found = read("data.xlsx")
+    np.testing.assert_array_equal(found["n"], [1, np.nan, 3])
+    assert found["code"].tolist() == ["12", "B7", None]
+    np.testing.assert_array_equal(
+        found["at"], np.array(["2024-01-02", "NaT", "2024-01-02T12:00"], "M8[us]")
+    )
+
+
+def test_columns_of_other_types_are_left_out_and_told():
+    table = pyarrow.table({
+        "a": [1.0, 2.0], "tags": [["u"], []], "shape": [b"\x01", b"\x02"],
+        "took": pyarrow.array([1, 2], pyarrow.duration("s")), "pair": [{"u": 1}, {"u": 2}],
+        "y": [3.0, 4.0],
+    })  # fmt: skip
+    parquet.write_table(table, "data.parquet")
+    told = (
+        "left out, since they hold no numbers, text or dates: tags (list<element: string>), shape "
+        "(binary), took (duration[s]), pair (struct<u: int64>)"
+    )
+    opened = open_table("data.parquet")
+    opened.leave_apart()
+    assert opened.notes == [told]
+    assert opened.beside("y") == ["a"]
+    with pytest.warns(UserWarning, match="left out, since they hold"):
+        batches = open_batches("data.parquet", "y")
+    assert batches.columns == ["a"]
+    for name, kept in (("out.parquet", table.column_names), ("out.csv", ["a", "y"])):
+        [*opened.append(["a"], lambda rows: [np.zeros(2)], {"p": np.dtype(float)}, Path(name))]
+        written = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
+        assert [*written.columns] == [*kept, "p"]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".jsonl", ".xlsx", ".csv"])
+def test_a_copy_with_a_new_column_is_read_as_before(ending):
+    if ending == ".xlsx":
+        pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
+    frame = FRAME.assign(kind=["=1+1", "y", None, "é"])
+    frame.to_parquet("data.parquet", index=False)
+    opened, output = open_table("data.parquet"), Path(f"out{ending}")
+    [*opened.append(["a"], lambda rows: [np.arange(4.0)], {"p": np.dtype(float)}, output)]
+    found = read(output)
+    np.testing.assert_array_equal(found["p"], np.arange(4.0))
+    np.testing.assert_array_equal(found["day"], FRAME["day"])
+    assert found["kind"].tolist() == ["=1+1", "y", None, "é"]
+
+
+def test_grids():
+    netcdf = pytest.importorskip("netCDF4", reason="the extra `grids` is not installed")
+    values = np.arange(24.0).reshape(2, 3, 4)
+    with netcdf.Dataset("data.nc", "w") as file:
+        for name, size in (("time", 2), ("lat", 3), ("lon", 4), ("bnds", 2)):
+            file.createDimension(name, size)
+        time = file.createVariable("time", "i4", ("time",))
+        time.units, time[:] = "hours since 2024-01-01", [0, 36]
+        file.createVariable("lat", "f8", ("lat",))[:] = [50, 40, 30]
+        file.createVariable("lon", "f4", ("lon",))[:] = [0, 10, 20, 30]
+        file.createVariable("bounds", "f8", ("time", "bnds"))[:] = 0
+        file.createVariable("crs", "i4")
+        file.createVariable("height", "i2", ("lon", "lat"))[:] = np.arange(12).reshape(4, 3)
+        packed = file.createVariable("t", "i2", ("time", "lat", "lon"), fill_value=-1)
+        packed.scale_factor, packed.add_offset = 0.5, 0.0
+        packed[:] = np.ma.masked_equal(values, 5)
+    table = open_table("data.nc")
+    assert table.names == ["time", "lat", "lon", "height", "t"]
+    assert table.notes == ["left out, without these axes or no numbers: bounds, crs"]
+    for rows in (1, 5, 100):
+        batches = [*table._file.scan(table.names, rows)]
+        assert max(batch.num_rows for batch in batches) <= max(rows, 4 * (rows == 5))
+        found = pyarrow.Table.from_batches(batches).to_pandas()
+        grid = np.meshgrid([0, 36], [50, 40, 30], [0, 10, 20, 30], indexing="ij")
+        hours = (found.time - pd.Timestamp("2024-01-01")) / pd.Timedelta(hours=1)
+        for column, wanted in zip((hours, found.lat, found.lon), grid, strict=True):
+            np.testing.assert_array_equal(column, wanted.ravel())
+        heights = np.tile(np.arange(12).reshape(4, 3).T.ravel(), 2)
+        np.testing.assert_array_equal(found.height, heights)
+        np.testing.assert_array_equal(found.t, np.where(values == 5, np.nan, values).ravel())
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input(name):
+    script = "from gzkcore import open_batches as o, sys; [print(X) for X, in o(sys.argv[1])]"
+    script = script.replace(", sys;", "; import sys;")
+    both = io.BytesIO()
+    FRAME[["y"]].to_parquet(both)
+    for given in (b"y\n1\n2\n3\n4\n", both.getvalue()):
+        told = subprocess.run(
+            [sys.executable, "-c", script, name], input=given, capture_output=True, check=True
+        )
+        assert told.stdout.split() == b"[[1.] [2.] [3.] [4.]]".split()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe():
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["sh", "-c", "printf 'a,y\\n1,2\\n' > pipe"])
+    table = open_table("pipe")
+    assert writer.wait() == 0
+    assert table.names == ["a", "y"]
+    for _ in range(2):
+        assert [values.tolist() for _, values, _ in table.batches(["a", "y"])] == [[[1, 2]]]

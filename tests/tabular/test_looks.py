@@ -1,0 +1,65 @@
+"""What `predict` says of columns that look unlike those of the fit."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gzkcore.tabular.table_encoder import TableEncoder
+
+RNG = np.random.default_rng(0)
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=200))
+KILOGRAMS, CELSIUS = RNG.uniform(40, 100, 200), RNG.uniform(-5, 30, 200)
+UNIT = "; if it is in another unit, convert it"
+
+
+def told(fitted, new):
+    encoder = TableEncoder().fit(pd.DataFrame({"x": fitted}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder.transform(pd.DataFrame({"x": new}))
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize(("fitted", "new", "wanted"), [
+    (KILOGRAMS, KILOGRAMS / 1000, "outside the range"),
+    (np.append(KILOGRAMS, 0), KILOGRAMS / 1000, "x' is far smaller than in the fit in 200 of 200"),
+    (KILOGRAMS, KILOGRAMS * 2.2, "outside the range"),
+    (CELSIUS, CELSIUS + 273.15, "x' is far outside the range"),
+    (CELSIUS, CELSIUS * 1.8 + 32, "outside the range"),
+    (CELSIUS / 40, CELSIUS, "far outside the range"),
+    (KILOGRAMS / 100, KILOGRAMS, "far outside the range"),
+    (np.exp(CELSIUS), 1000 * np.exp(CELSIUS), None),  # within a range that wide
+])  # fmt: skip
+def test_another_unit(fitted, new, wanted):
+    found = told(fitted, new)
+    if wanted is None:
+        assert all(UNIT not in each for each in found)
+    else:
+        assert wanted in found[0]
+        assert found[0].endswith(UNIT)
+
+
+@pytest.mark.parametrize(("code", "count"), [(-9999.0, 3), (-1000.0, 5), (999.0, 1)])
+def test_a_code_for_missing_values(code, count):
+    found = told(CELSIUS, [*CELSIUS[:50], *count * [code]])
+    assert found[0].endswith(
+        f"in {count} of {50 + count} values, first {code:g} in row 50; if it stands for a missing "
+        "value, leave it empty"
+    )
+
+
+def test_dates_far_from_those_of_the_fit():
+    assert told(DAYS, DAYS + pd.Timedelta(days=150)) == []
+    (found,) = told(DAYS, [*DAYS[:30], pd.Timestamp("1970-01-01")])
+    assert "far outside the range of the fit, 2020-01-01 to 2020-07-18, in" in found
+    assert "first 1970-01-01 in row 30; predictions there are extrapolated" in found
+
+
+def test_nothing_is_said_of_rows_like_those_of_the_fit():
+    half = RNG.permutation(200)
+    for values in (KILOGRAMS, CELSIUS, DAYS, np.where(CELSIUS > 0, CELSIUS, np.nan)):
+        assert told(values[half[:100]], values[half[100:]]) == []
+    assert told(KILOGRAMS, KILOGRAMS[:1] * 1.5) == []
+    assert told(KILOGRAMS, [np.nan]) == []
