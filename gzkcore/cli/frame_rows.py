@@ -21,7 +21,7 @@ from gzkcore.rows.frames import (
 )
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values
-from gzkcore.tabular.table_rows import FOLDS
+from gzkcore.tabular.table_rows import FOLDS, copies_of
 
 from .arguments import TestBy
 from .held_out import (
@@ -212,11 +212,15 @@ def _divided(
     """Return the rows of the fit and those held out, of rows that are both."""
     target, y, frame = rows.recipe.target, rows.y, rows.train
     groups = _groups(table, by.groups, column) if by.groups and column is not None else None
+    copies = None if by.columns else _copies(frame, y)
+    if copies is not None:
+        say("many rows are copies of others, which are held out together with them")
     few = test_fraction is None and len(y) < FEW_ROWS
     if few:
         check_known(table, target, len(y))
         _check_target(table, target, y)
-        folds = None if by.last else _folds(y, rows.classify, groups, seed)
+        together = groups if copies is None else copies
+        folds = None if by.last else _folds(y, rows.classify, together, seed)
         if folds is not None:
             if groups is not None:
                 n_groups = len(np.unique(groups))
@@ -228,6 +232,8 @@ def _divided(
         test = _last_rows(table, by.last, column, test_fraction, say)
     elif groups is not None:
         test = _whole_groups(str(by.groups), groups, test_fraction, seed, say)
+    elif copies is not None:
+        test = groups_of(copies, test_fraction, seed) & (test_fraction > 0)
     else:
         test = held_out(np.arange(len(y)), test_fraction, seed)
     train = ~test
@@ -238,6 +244,18 @@ def _divided(
         groups=None if groups is None else groups[train],
         weight=None if rows.weight is None else rows.weight[train],
     )  # fmt: skip
+
+
+def _copies(frame: Frame, y: Values) -> Integers | None:
+    """Return numbers of rows, the same of copies; None where few rows have one."""
+
+    def coded(column: Values) -> Integers:
+        texts = column.dtype.kind == "O"
+        plain = np.array(["" if v is None else v for v in column]) if texts else column
+        return np.asarray(np.unique(plain, return_inverse=True)[1])
+
+    columns = np.column_stack([coded(column) for column in frame.values.values()])
+    return copies_of(columns.astype(np.float64), coded(y)[:, None].astype(np.float64))
 
 
 def _folds(y: Values, classify: bool, groups: Integers | None, seed: int) -> Integers | None:

@@ -114,34 +114,15 @@ class TableRows:
         alone = self._groups is None and not self.holds_copies_together
         return alone and (cv is None or isinstance(cv, numbers.Integral))
 
-    def _copies(self) -> Integers | None:
-        """Return numbers of rows, the same of equal ones; None where few rows have a copy.
-
-        Where rows with equal columns have different targets, nobody knows which are copies. Levels
-        that return in all combinations are none: in some column most different rows must differ.
-        """
-        weights = np.random.default_rng(0).standard_normal(self.X.shape[1])
-        _, rows = np.unique((self.X * weights).sum(axis=1), return_inverse=True)
-        n_rows = rows.max(initial=0) + 1
-        fewest = max(FEWEST_DIFFERENT, LEAST_DIFFERENT * self.n_rows)
-        if not fewest <= n_rows <= (1 - COPIED) * self.n_rows:
-            return None
-        if all(2 * np.unique(column).size < n_rows for column in self.X.T):
-            return None
-        first = np.zeros((n_rows, self.Y.shape[1]))
-        first[rows] = self.Y
-        if np.mean((first[rows] != self.Y).any(axis=1)) > UNLIKE:
-            return None
-        found = np.zeros(len(self._targets), dtype=np.intp)
-        found[self._used] = rows
-        return found
-
     def splits(self, cv: Any, most: int, rng: np.random.Generator) -> list[Split]:
         """Return pairs of rows to fit to and rows held out, at most so many of them."""
         given, groups = self._used, self._groups
         if groups is None and (cv is None or isinstance(cv, numbers.Integral)):
-            groups = self._copies()
-            self.holds_copies_together = groups is not None
+            copies = copies_of(self.X, self.Y)
+            if copies is not None:
+                self.holds_copies_together = True
+                groups = np.zeros(len(self._targets), dtype=np.intp)
+                groups[self._used] = copies
         labels = None if self._labels is None else self._labels[given]
         if isinstance(cv, numbers.Integral) and groups is None:
             if not 2 <= int(cv) <= self.n_rows:
@@ -193,3 +174,22 @@ class TableRows:
         if not np.ptp(self.X, axis=0).any():
             return f"all columns are constant or left out{drawn}"
         return ""
+
+
+def copies_of(X: Doubles, Y: Doubles) -> Integers | None:
+    """Return numbers of rows, the same of equal ones; None where few rows have a copy.
+
+    Where rows with equal columns have different targets, nobody knows which are copies. Levels that
+    return in all combinations are none: in some column most different rows must differ.
+    """
+    weights = np.random.default_rng(0).standard_normal(X.shape[1])
+    _, rows = np.unique((X * weights).sum(axis=1), return_inverse=True)
+    n_rows = rows.max(initial=0) + 1
+    fewest = max(FEWEST_DIFFERENT, LEAST_DIFFERENT * len(X))
+    if not fewest <= n_rows <= (1 - COPIED) * len(X):
+        return None
+    if all(2 * np.unique(column).size < n_rows for column in X.T):
+        return None
+    first = np.zeros((n_rows, Y.shape[1]))
+    first[rows] = Y
+    return None if np.mean((first[rows] != Y).any(axis=1)) > UNLIKE else rows

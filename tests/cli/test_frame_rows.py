@@ -575,3 +575,15 @@ def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):
     notes = run(capsys, "fit", "data.csv", "--target", "y", "--regress", *UNTESTED, *QUICK)["notes"]
     assert any("'none such' in data row 41 and 19 others" in note for note in notes)
     assert any("20 rows have no y, data row 41 first; left out" in note for note in notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [80, 150])  # of 240 rows each fifth is held out, of 450 a tenth
+def test_copies_of_rows_are_held_out_together(capsys, n):
+    rng = np.random.default_rng(0)
+    x, noise = rng.uniform(0, 10, (n, 2)), rng.standard_normal(n)
+    once = pd.DataFrame({"a": x[:, 0].round(4), "b": x[:, 1].round(4), "y": noise.round(4)})
+    pd.concat([once] * 3).sample(frac=1, random_state=0).to_csv("data.csv", index=False)
+    result = run(capsys, "fit", "data.csv", "--target", "y")
+    assert any("copies of others" in note for note in result["notes"])
+    assert result["methods"][0]["rmse"] > 0.7
