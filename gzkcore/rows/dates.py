@@ -81,7 +81,7 @@ def dates_of(
         What 1/2/2024 means, if it is this or "%m/%d/%Y"; else the format of all, see strptime.
     """
     dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
-    if all(map(PLAIN.fullmatch, texts[there])):
+    if form in (DAY_FIRST, MONTH_FIRST) and all(map(PLAIN.fullmatch, texts[there])):
         try:
             dates[there] = texts[there].astype("M8[us]")
             return dates, np.zeros(len(texts), dtype=bool), False
