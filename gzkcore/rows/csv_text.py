@@ -53,12 +53,6 @@ FIRST_BYTES = {
 }  # fmt: skip
 
 
-def refuse_by_name(path: Path) -> None:
-    """Raise ValueError if a name ends as those of pictures, spreadsheets or archives do."""
-    if what := NO_TABLES.get(path.suffix.lower()):
-        raise ValueError(f"{path} {what}")
-
-
 def refuse_by_content(path: Path, head: bytes) -> None:
     """Raise ValueError if a file begins as pictures, spreadsheets or archives do."""
     for first, what in FIRST_BYTES.items():
@@ -98,27 +92,26 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
         start = mark.end()
     comments = _COMMENTS.match(head, start)
     first = start if comments is None else comments.end()
-    found = _record(head, first, ended)
-    if found is None or comments is None:
+    before, text = head[:first], head[first:]
+    record = _HEADER.match(text)
+    # The last byte may be half of a line end.
+    if record and (ended or record.end() < len(text) or record["end"] != b"\r"):
+        found = Header(before, record[0], record["end"])
+    elif ended:
+        found = Header(before, text, b"\n")
+    else:
+        return None
+    if comments is None:
         return found
     values = found.record.decode("utf-8", "replace").rstrip("\r\n")
     last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
     return last if not values or _between_names(last) else found
 
 
-def _record(head: bytes, start: int, ended: bool) -> Header | None:
-    """Return the record that begins at a place as a header; None if its end is not there yet."""
-    before, text = head[:start], head[start:]
-    found = _HEADER.match(text)
-    # The last byte may be half of a line end.
-    if found and (ended or found.end() < len(text) or found["end"] != b"\r"):
-        return Header(before, found[0], found["end"])
-    return Header(before, text, b"\n") if ended else None
-
-
 def _between_names(header: Header) -> str:
     """Return what separates the names in a comment, "" if it has none, see `header_in`."""
     delimiter, comment = delimiter_of(header.values), _without_mark(header)
+    bare, width = comment.strip(" "), header.values.count(delimiter) + 1
     values = header.values.split(delimiter)
     numbers = [is_number(value) or has_decimal_comma(value) for value in values]
     if delimiter != " " and comment.count(delimiter) == len(values) - 1:
@@ -128,7 +121,9 @@ def _between_names(header: Header) -> str:
     if not any(numbers) or not all(known):
         return ""
     with contextlib.suppress(csv.Error):  # of a line that is too long for names
-        return next((each for each in ",;\t " if len(_names(comment, each)) == len(values)), "")
+        return next(
+            (each for each in ",;\t " if len(_split(comment.strip(" "), each)) == len(values)), ""
+        )
     return ""
 
 
@@ -137,8 +132,8 @@ def _without_mark(header: Header) -> str:
     return re.sub("^#+ +", "", header.record.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-def _names(text: str, delimiter: str) -> list[str]:
-    return next(csv.reader([text.strip(" ")], delimiter=delimiter, skipinitialspace=True), [])
+def _split(text: str, delimiter: str) -> list[str]:
+    return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
 
 
 def names_in(header: Header) -> tuple[list[str], str, str]:
@@ -152,7 +147,7 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
         reader = csv.reader([text], delimiter=delimiter, skipinitialspace=spaced)
         return next(reader), delimiter, delimiter
     between = _between_names(header)
-    names = [name.strip() for name in _names(_without_mark(header), between)]
+    names = [name.strip() for name in _split(_without_mark(header).strip(" "), between)]
     return names, delimiter_of(header.values), between
 
 
@@ -331,10 +326,7 @@ def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
         return 0
     lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
     for delimiter in ";\t,":
-        values = [
-            next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-            for line in lines[:-1]
-        ]
+        values = [_split(line, delimiter) for line in lines[:-1]]
         width = len(values[-1]) if values else 0
         place = len(values)
         while place and len(values[place - 1]) in (width, 0):
