@@ -111,7 +111,6 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
 def _between_names(header: Header) -> str:
     """Return what separates the names in a comment, "" if it has none, see `header_in`."""
     delimiter, comment = delimiter_of(header.values), _without_mark(header)
-    bare, width = comment.strip(" "), header.values.count(delimiter) + 1
     values = header.values.split(delimiter)
     numbers = [is_number(value) or has_decimal_comma(value) for value in values]
     if delimiter != " " and comment.count(delimiter) == len(values) - 1:
@@ -121,9 +120,9 @@ def _between_names(header: Header) -> str:
     if not any(numbers) or not all(known):
         return ""
     with contextlib.suppress(csv.Error):  # of a line that is too long for names
-        return next(
-            (each for each in ",;\t " if len(_split(comment.strip(" "), each)) == len(values)), ""
-        )
+        for mark in ",;\t ":
+            if len(_split(comment.strip(" "), mark)) == len(values):
+                return mark
     return ""
 
 

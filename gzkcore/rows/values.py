@@ -175,7 +175,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_number(value: Any) -> float:
-    """Return the number that a value or a text is, NaN if it is none; no 1_000, no digits but 0 to 9."""
+    """Return the number that a value or a text is, NaN if it is none, such as 1_000."""
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         return np.nan
     try:
