@@ -201,33 +201,27 @@ class AsUtf8:
 
     def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
         self._read, self._encoding = read, encoding
-        self._decoder: codecs.IncrementalDecoder | None = None  # of other text than UTF-8
-        self._rest = b""  # of a character whose end is not read yet
+        self._decoder: codecs.IncrementalDecoder | None = None
         self.start = b""  # the first bytes, as they are
         self.has_other = False  # not all bytes that were read are UTF-8
 
     def read(self, size: int) -> bytes:
         """Read about so many bytes; none at the end."""
         raw = self._read(size)
-        if not self.start:
+        if self._decoder is None:
             self.start = raw
-            encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
-            self._decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
-        if self._decoder is not None:
-            return self._decoder.decode(raw, not raw).encode()
-        ended, raw = not raw, self._rest + raw
-        self._rest = b""
-        if raw.isascii():
+            self._encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
+            self._decoder = codecs.getincrementaldecoder(self._encoding or "utf-8")()
+        if not self._encoding and raw.isascii() and not self._decoder.getstate()[0]:
             return raw
         try:
-            _, n_read = codecs.utf_8_decode(raw, "strict", ended)
-            text = raw[:n_read]
+            text = self._decoder.decode(raw, not raw)
         except UnicodeDecodeError:
-            self.has_other = True
-            decoded, n_read = codecs.utf_8_decode(raw, OTHER, ended)
-            text = decoded.encode()
-        self._rest = raw[n_read:]
-        return text if text or ended else self.read(size)
+            if self._encoding:
+                raise
+            self.has_other, self._decoder.errors = True, OTHER
+            text = self._decoder.decode(raw, not raw)
+        return text.encode() if text or not raw else self.read(size)  # half a character
 
 
 @contextlib.contextmanager

@@ -194,19 +194,15 @@ def typed(
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(of) or pa.types.is_large_string(of):
         return _of_strings(table, name, column.cast(pa.large_string()), kind, rows)
-    if pa.types.is_boolean(of):
+    if pa.types.is_boolean(of) or pa.types.is_null(of):
         texts = [None if value is None else str(value) for value in column.to_pylist()]
         return _of_text(table, name, texts, kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
-        return np.asarray(
-            column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
-        )
+        return np.asarray(column.cast(pa.timestamp("us"), safe=False))
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
-        values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        values = _finite(table, name, np.asarray(numbers), rows)
         return _or_days(table, name, values, kind, rows)
-    if pa.types.is_null(of):
-        return _of_text(table, name, [None] * len(column), kind, rows)
     raise table.bad_type(name, str(of))
 
 
