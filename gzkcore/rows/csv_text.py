@@ -227,9 +227,10 @@ class AsUtf8:
 @contextlib.contextmanager
 def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[], float]]]:
     """Open a file, compressed or not; give what reads its text and what tells the share read."""
+    size = path.stat().st_size
     try:
-        with _reading(path) as (read, share):
-            yield AsUtf8(read, encoding), share
+        with path.open("rb") as file, _unpacked(path, file) as stream:
+            yield AsUtf8(stream.read, encoding), lambda: min(file.tell() / size, 1.0)
     except UnicodeDecodeError as error:
         wrong = error.object[error.start : error.start + 8]
         raise ValueError(
@@ -239,29 +240,27 @@ def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[]
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
-    """Open a file, compressed or not; give what reads bytes and what tells the share read."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(4)
-        codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
-        file.seek(0)
-        if path.suffix.lower() == ".zip":
-            with _only_member(path, file) as member:
-                yield member.read, lambda: min(file.tell() / size, 1.0)
-            return
-        if not codec:
-            yield file.read, lambda: file.tell() / size
-            return
-        import pyarrow as pa
+def _unpacked(path: Path, file: IO[bytes]) -> Iterator[Any]:
+    """Give what reads the bytes of an open file, compressed or not."""
+    head = file.read(4)
+    codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
+    file.seek(0)
+    if path.suffix.lower() == ".zip":
+        with _only_member(path, file) as member:
+            yield member
+        return
+    if not codec:
+        yield file
+        return
+    import pyarrow as pa
 
-        try:
-            with pa.CompressedInputStream(file, codec) as stream:
-                yield stream.read, lambda: min(file.tell() / size, 1.0)
-        except (OSError, pa.ArrowException) as error:
-            if getattr(error, "filename", None):
-                raise
-            raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
+    try:
+        with pa.CompressedInputStream(file, codec) as stream:
+            yield stream
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "filename", None):
+            raise
+        raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
 
 
 @contextlib.contextmanager
