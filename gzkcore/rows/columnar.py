@@ -5,6 +5,7 @@ Parquet, also a folder of it, Feather, lines of JSON, sheets of a spreadsheet, a
 
 import contextlib
 import datetime
+import functools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -43,25 +44,16 @@ def parquet(path: Path) -> Columns:
     )  # fmt: skip
 
 
-def feather(path: Path) -> Columns:
-    """Open a file of Feather, or of Arrow."""
-    return _of_dataset(path, format="feather")
-
-
-def json_lines(path: Path) -> Columns:
-    """Open a file with an object of JSON in each line."""
-    return _of_dataset(path, format="json")
-
-
 def folder(path: Path) -> Columns:
     """Open the Parquet files in a folder, one after another, with columns that folders name."""
-    return _of_dataset(path, format="parquet", partitioning="hive", exclude_invalid_files=True)
+    return dataset(path, format="parquet", partitioning="hive", exclude_invalid_files=True)
 
 
-def _of_dataset(path: Path, **options: Any) -> Columns:
-    from pyarrow.dataset import dataset
+def dataset(path: Path, **options: Any) -> Columns:
+    """Open a file of a kind that Arrow reads, such as Feather or lines of JSON."""
+    import pyarrow.dataset as ds
 
-    found = dataset(path, **options)
+    found = ds.dataset(path, **options)
     if not found.files:
         raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
 
@@ -177,6 +169,14 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     sizes = [cut.stop - (cut.start or 0) for cut in part.values()]
     return pa.array(np.broadcast_to(np.expand_dims(values, lacking), sizes).ravel())
 
+
+OPENED: dict[str, Callable[[Path], Columns]] = {
+    **dict.fromkeys((".parquet", ".pq"), parquet),
+    ".feather": functools.partial(dataset, format="feather"),
+    **dict.fromkeys((".jsonl", ".ndjson"), functools.partial(dataset, format="json")),
+    **dict.fromkeys((".xlsx", ".xlsm"), sheet),
+    ".nc": grid,
+}
 
 # ---- writing
 

@@ -53,12 +53,6 @@ FIRST_BYTES = {
 }  # fmt: skip
 
 
-def refuse_by_name(path: Path) -> None:
-    """Raise ValueError if a name ends as those of pictures, spreadsheets or archives do."""
-    if what := NO_TABLES.get(path.suffix.lower()):
-        raise ValueError(f"{path} {what}")
-
-
 def refuse_by_content(path: Path, head: bytes) -> None:
     """Raise ValueError if a file begins as pictures, spreadsheets or archives do."""
     for first, what in FIRST_BYTES.items():
@@ -98,22 +92,20 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
         start = mark.end()
     comments = _COMMENTS.match(head, start)
     first = start if comments is None else comments.end()
-    found = _record(head, first, ended)
-    if found is None or comments is None:
+    before, text = head[:first], head[first:]
+    record = _HEADER.match(text)
+    # The last byte may be half of a line end.
+    if record and (ended or record.end() < len(text) or record["end"] != b"\r"):
+        found = Header(before, record[0], record["end"])
+    elif ended:
+        found = Header(before, text, b"\n")
+    else:
+        return None
+    if comments is None:
         return found
     values = found.record.decode("utf-8", "replace").rstrip("\r\n")
     last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
     return last if not values or _between_names(last) else found
-
-
-def _record(head: bytes, start: int, ended: bool) -> Header | None:
-    """Return the record that begins at a place as a header; None if its end is not there yet."""
-    before, text = head[:start], head[start:]
-    found = _HEADER.match(text)
-    # The last byte may be half of a line end.
-    if found and (ended or found.end() < len(text) or found["end"] != b"\r"):
-        return Header(before, found[0], found["end"])
-    return Header(before, text, b"\n") if ended else None
 
 
 def _between_names(header: Header) -> str:
@@ -128,7 +120,9 @@ def _between_names(header: Header) -> str:
     if not any(numbers) or not all(known):
         return ""
     with contextlib.suppress(csv.Error):  # of a line that is too long for names
-        return next((each for each in ",;\t " if len(_names(comment, each)) == len(values)), "")
+        for mark in ",;\t ":
+            if len(_split(comment.strip(" "), mark)) == len(values):
+                return mark
     return ""
 
 
@@ -137,8 +131,8 @@ def _without_mark(header: Header) -> str:
     return re.sub("^#+ +", "", header.record.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-def _names(text: str, delimiter: str) -> list[str]:
-    return next(csv.reader([text.strip(" ")], delimiter=delimiter, skipinitialspace=True), [])
+def _split(text: str, delimiter: str) -> list[str]:
+    return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
 
 
 def names_in(header: Header) -> tuple[list[str], str, str]:
@@ -152,7 +146,7 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
         reader = csv.reader([text], delimiter=delimiter, skipinitialspace=spaced)
         return next(reader), delimiter, delimiter
     between = _between_names(header)
-    names = [name.strip() for name in _names(_without_mark(header), between)]
+    names = [name.strip() for name in _split(_without_mark(header).strip(" "), between)]
     return names, delimiter_of(header.values), between
 
 
@@ -207,41 +201,36 @@ class AsUtf8:
 
     def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
         self._read, self._encoding = read, encoding
-        self._decoder: codecs.IncrementalDecoder | None = None  # of other text than UTF-8
-        self._rest = b""  # of a character whose end is not read yet
+        self._decoder: codecs.IncrementalDecoder | None = None
         self.start = b""  # the first bytes, as they are
         self.has_other = False  # not all bytes that were read are UTF-8
 
     def read(self, size: int) -> bytes:
         """Read about so many bytes; none at the end."""
         raw = self._read(size)
-        if not self.start:
+        if self._decoder is None:
             self.start = raw
-            encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
-            self._decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
-        if self._decoder is not None:
-            return self._decoder.decode(raw, not raw).encode()
-        ended, raw = not raw, self._rest + raw
-        self._rest = b""
-        if raw.isascii():
+            self._encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
+            self._decoder = codecs.getincrementaldecoder(self._encoding or "utf-8")()
+        if not self._encoding and raw.isascii() and not self._decoder.getstate()[0]:
             return raw
         try:
-            _, n_read = codecs.utf_8_decode(raw, "strict", ended)
-            text = raw[:n_read]
+            text = self._decoder.decode(raw, not raw)
         except UnicodeDecodeError:
-            self.has_other = True
-            decoded, n_read = codecs.utf_8_decode(raw, OTHER, ended)
-            text = decoded.encode()
-        self._rest = raw[n_read:]
-        return text if text or ended else self.read(size)
+            if self._encoding:
+                raise
+            self.has_other, self._decoder.errors = True, OTHER
+            text = self._decoder.decode(raw, not raw)
+        return text.encode() if text or not raw else self.read(size)  # half a character
 
 
 @contextlib.contextmanager
 def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[], float]]]:
     """Open a file, compressed or not; give what reads its text and what tells the share read."""
+    size = path.stat().st_size
     try:
-        with _reading(path) as (read, share):
-            yield AsUtf8(read, encoding), share
+        with path.open("rb") as file, _unpacked(path, file) as stream:
+            yield AsUtf8(stream.read, encoding), lambda: min(file.tell() / size, 1.0)
     except UnicodeDecodeError as error:
         wrong = error.object[error.start : error.start + 8]
         raise ValueError(
@@ -251,29 +240,27 @@ def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[]
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
-    """Open a file, compressed or not; give what reads bytes and what tells the share read."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(4)
-        codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
-        file.seek(0)
-        if path.suffix.lower() == ".zip":
-            with _only_member(path, file) as member:
-                yield member.read, lambda: min(file.tell() / size, 1.0)
-            return
-        if not codec:
-            yield file.read, lambda: file.tell() / size
-            return
-        import pyarrow as pa
+def _unpacked(path: Path, file: IO[bytes]) -> Iterator[Any]:
+    """Give what reads the bytes of an open file, compressed or not."""
+    head = file.read(4)
+    codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
+    file.seek(0)
+    if path.suffix.lower() == ".zip":
+        with _only_member(path, file) as member:
+            yield member
+        return
+    if not codec:
+        yield file
+        return
+    import pyarrow as pa
 
-        try:
-            with pa.CompressedInputStream(file, codec) as stream:
-                yield stream.read, lambda: min(file.tell() / size, 1.0)
-        except (OSError, pa.ArrowException) as error:
-            if getattr(error, "filename", None):
-                raise
-            raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
+    try:
+        with pa.CompressedInputStream(file, codec) as stream:
+            yield stream
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "filename", None):
+            raise
+        raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
 
 
 @contextlib.contextmanager
@@ -331,10 +318,7 @@ def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
         return 0
     lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
     for delimiter in ";\t,":
-        values = [
-            next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-            for line in lines[:-1]
-        ]
+        values = [_split(line, delimiter) for line in lines[:-1]]
         width = len(values[-1]) if values else 0
         place = len(values)
         while place and len(values[place - 1]) in (width, 0):

@@ -72,16 +72,11 @@ def dates_of(
 ) -> tuple[Values, NDArray[np.bool_], bool]:
     """Return dates of text in UTC, which texts are none, and whether any has a zone.
 
-    Parameters
-    ----------
-    texts : ndarray of str of shape (n_rows,)
-    there : ndarray of bool of shape (n_rows,)
-        Where there is a text; dates of the other rows are missing.
-    form : str, default="%d/%m/%Y"
-        What 1/2/2024 means, if it is this or "%m/%d/%Y"; else the format of all, see strptime.
+    Dates of rows where no text is `there` are missing. The form is what 1/2/2024 means, %d/%m/%Y or
+    %m/%d/%Y; else the format of all, see strptime.
     """
     dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
-    if all(map(PLAIN.fullmatch, texts[there])):
+    if form in (DAY_FIRST, MONTH_FIRST) and all(map(PLAIN.fullmatch, texts[there])):
         try:
             dates[there] = texts[there].astype("M8[us]")
             return dates, np.zeros(len(texts), dtype=bool), False

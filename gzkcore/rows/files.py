@@ -33,27 +33,10 @@ from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted, in_list, named_columns
 
-from . import columnar
-from .csv_text import (
-    OTHER,
-    check_encoding,
-    decimal_comma_in,
-    distinct,
-    end_of_records,
-    first_rows,
-    has_units,
-    header_in,
-    lines_above,
-    named_rows,
-    names_in,
-    opened,
-    records,
-    refuse_by_content,
-    refuse_by_name,
-    refuse_numbers,
-)
+from . import columnar, csv_text
 from .meaning import DEFAULT, Reading
 from .values import (
+    DECIMAL_COMMA,
     BadValueError,
     as_doubles,
     doubtful_point,
@@ -65,7 +48,6 @@ from .values import (
     is_of_values,
     may_be_thousands,
     plain_value,
-    with_points,
     without_groups,
 )
 
@@ -80,15 +62,16 @@ OTHER_TOLD = "{}: what is not UTF-8 is read as {}; if that is wrong, name the --
 STDIN = ("-", "/dev/stdin")
 BEGINS = {b"PAR1": ".parquet", b"ARROW1": ".feather", b'{"': ".jsonl", b"\x93NUMPY": ".npy"}
 
-# Columns of a piece, or the rows of a frame, to new columns of it.
+# Columns of a piece, or the rows of a frame, to new columns of it, of these names and types.
 Compute = Callable[[Any], list[NDArray[Any]]]
+Types = dict[str, np.dtype[Any]]
 COMPRESSED = (".gz", ".zst", ".zip")  # how the names of such files end
 
 
 def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Table":
     """Open the table in a file, whose ending tells the format, to be read in this way."""
     if reading.encoding:
-        check_encoding(reading.encoding)
+        csv_text.check_encoding(reading.encoding)
     path = as_path(path)
     with allowed("read", path):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -103,7 +86,8 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
                 is_empty = not file.read(1)
     kind = ColumnTable if is_folder else KINDS.get(ending(path))
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
-        refuse_by_name(path)
+        if what := csv_text.NO_TABLES.get(path.suffix.lower()):
+            raise ValueError(f"{path} {what}")
         text = ", ".join(CsvTable.outputs)
         raise ValueError(
             f"{path}: the name must end with one of {', '.join(KINDS)}; compressed text with "
@@ -115,13 +99,14 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
         needs("pyarrow", f"{path}: reading {path.suffix} files", "cli")
     if kind is CsvTable:
         table: Table = CsvTable(path, reading)
-    elif reading.encoding:
-        raise ValueError(f"{path}: only text files have an --encoding; leave it out")
-    elif reading.decimal_comma:
-        raise ValueError(f"{path}: only text files can have a decimal comma; omit this option")
-    elif reading.skip_lines:
-        raise ValueError(f"{path}: only text files have lines to skip; omit this option")
     else:
+        for given, what in (
+            (reading.encoding, "an --encoding"),
+            (reading.decimal_comma, "a decimal comma"),
+            (reading.skip_lines, "lines to skip"),
+        ):
+            if given:
+                raise ValueError(f"{path}: only text files have {what}; omit this option")
         table = kind(path)
         table.reading = reading
     table.require([*reading.keep])
@@ -228,25 +213,12 @@ class Table:
             yield first, columns, done
 
     def append(
-        self,
-        names: list[str],
-        compute: Compute,
-        new: dict[str, np.dtype[Any]],
-        output: Path,
+        self, names: list[str], compute: Compute, new: Types, output: Path
     ) -> Iterator[float]:
         """Write the table to `output`, with new last columns.
 
-        Yields the share of the work that is done; `output` appears at the end.
-
-        Parameters
-        ----------
-        names : list of str
-            Columns that are read.
-        compute : callable
-            Is given these, as `columns` yields them, and returns the new ones.
-        new : dict of dtype
-            The names of these, and their types: float64 or text.
-        output : Path
+        They are computed from columns called `names`, as `columns` yields these, and are float64
+        or text. Yields the share of the work that is done; `output` appears at the end.
         """
         raise NotImplementedError
 
@@ -311,7 +283,7 @@ class Table:
         text = value.strip() if isinstance(value, str) else None
         missing = value is None or text == ""
         what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
-        comma = isinstance(text, str) and has_decimal_comma(text)
+        comma = text is not None and has_decimal_comma(text)
         thousands = comma and not self.may_have_commas and may_be_thousands(str(text))
         if thousands:
             what += ": its comma seems to separate thousands, and should not be there"
@@ -350,11 +322,11 @@ class CsvTable(Table):
 
     def __init__(self, path: Path, reading: Reading = DEFAULT) -> None:
         skip, self._is_told = reading.skip_lines, False
-        with opened(path, reading.encoding) as (text_of, _):
+        with csv_text.opened(path, reading.encoding) as (text_of, _):
             head = text_of.read(HEAD_BYTES)
-            refuse_by_content(path, text_of.start)
+            csv_text.refuse_by_content(path, text_of.start)
             ended = False
-            while (header := header_in(head, ended=ended, skip=skip)) is None:
+            while (header := csv_text.header_in(head, ended=ended, skip=skip)) is None:
                 more = text_of.read(BLOCK_BYTES)
                 head, ended = head + more, not more
                 if len(head) > RECORD_BYTES:
@@ -371,19 +343,19 @@ class CsvTable(Table):
         if b"\0" in head or any(ord(c) < 32 and c not in "\t\r\n" for c in text):
             raise ValueError(f"{path} is not a text; save the table as CSV")
         try:
-            names, self._delimiter, self._between_names = names_in(header)
+            names, self._delimiter, self._between_names = csv_text.names_in(header)
         except csv.Error as error:
             raise ValueError(f"{path}: the first line does not name columns: {error}") from None
-        refuse_numbers(path, names, header.values or text, self._delimiter)
+        csv_text.refuse_numbers(path, names, header.values or text, self._delimiter)
         rest = head[len(self._header) :]
-        rows = first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
-        if not skip and (lines := lines_above(head, len(names), rows)):
+        rows = csv_text.first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
+        if not skip and (lines := csv_text.lines_above(head, len(names), rows)):
             raise ValueError(
                 f"{path}: the first line has {counted(len(names), 'value')}, and others than the "
                 f"rows; line {lines + 1} fits them: --skip-lines {lines} leaves out those above it"
             )
-        names = named_rows(names, rows)
-        super().__init__(path, distinct(names))
+        names = csv_text.named_rows(names, rows)
+        super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
         if twice := [f"{new!r}" for old, new in pairs if old != new]:
             self.notes.append(f"columns with the name of another are called {', '.join(twice)}")
@@ -392,8 +364,8 @@ class CsvTable(Table):
     def _look_at(self, rows: list[list[str]], rest: bytes, reading: Reading) -> None:
         """Find out how the first rows, which are those of `rest`, are written."""
         self._units, self._told = b"", set[str]()
-        if has_units(rows):
-            self._units = records(rest, self._delimiter)[0]
+        if csv_text.has_units(rows):
+            self._units = csv_text.records(rest, self._delimiter)[0]
             shown = self._units.decode("utf-8", "replace").strip()[:MOST_LETTERS]
             self.notes.append(f"the line below the names, {shown!r}, holds no values: left out")
         # A space before the quotation marks of a value.
@@ -401,7 +373,7 @@ class CsvTable(Table):
         first = rest[: rest.find(self._line_end)]
         self._spaced = spaced if self._delimiter != " " and spaced.search(first) else None
         is_told = bool(reading.decimal_comma or reading.thousands)
-        example = decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
+        example = csv_text.decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
         if example:
             self.notes.append(f"numbers have a decimal comma, such as {example!r}")
         self.may_have_commas = self._delimiter != "," and not (is_told or example)
@@ -414,17 +386,13 @@ class CsvTable(Table):
         if all(map(is_number, self.names)):
             return "; has it no first line that names the columns?"
         if self._header_is_other:
-            return f"; the header is not UTF-8, but read as {OTHER}: name its --encoding"
+            return f"; the header is not UTF-8, but read as {csv_text.OTHER}: name its --encoding"
         if len(self.names) == 1 and any(mark in self.names[0].strip() for mark in " |"):
             return "; separate columns by commas, semicolons or tabs"
         return ""
 
     def append(
-        self,
-        names: list[str],
-        compute: Compute,
-        new: dict[str, np.dtype[Any]],
-        output: Path,
+        self, names: list[str], compute: Compute, new: Types, output: Path
     ) -> Iterator[float]:
         """Copy every record as it stands, with computed values at its end."""
         with replacing(output) as beside, beside.open("wb") as out:
@@ -435,7 +403,7 @@ class CsvTable(Table):
             if self._units:
                 out.write(self._extended(self._units, [""] * len(new), self._delimiter))
             for _, values, done, block in self._read(names, self._columns):
-                lines = iter(records(block, self._delimiter))
+                lines = iter(csv_text.records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
                     record = next(lines)
                     while not record.strip(b"\r\n"):  # a blank line is no row
@@ -468,15 +436,15 @@ class CsvTable(Table):
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""
         rest = b""
-        with opened(self.path, self.reading.encoding) as (text_of, share):
+        with csv_text.opened(self.path, self.reading.encoding) as (text_of, share):
             skipped = len(self._header + self._units)
             while chunk := text_of.read(BLOCK_BYTES):
                 if text_of.has_other and not self._is_told:
                     self._is_told = True
-                    warn(OTHER_TOLD.format(self.path, OTHER), UserWarning)
+                    warn(OTHER_TOLD.format(self.path, csv_text.OTHER), UserWarning)
                 rest += chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
-                end = end_of_records(rest, self._delimiter, self._line_end)
+                end = csv_text.end_of_records(rest, self._delimiter, self._line_end)
                 if end:
                     yield rest[:end], share()
                     rest = rest[end:]
@@ -492,12 +460,8 @@ class CsvTable(Table):
         return as_doubles(columns, names)
 
     def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
-        batch = self._strings(piece, names, first)
-        return {name: batch.column(name).combine_chunks() for name in names}
-
-    def _strings(self, piece: bytes, names: list[str], first: int) -> Any:
-        """Return the columns of a piece as text."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         if self._spaced:  # pyarrow takes the quotation marks for text behind spaces
             piece = self._spaced.sub(b"", piece)
@@ -505,12 +469,14 @@ class CsvTable(Table):
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        mark = self.reading.thousands or "." * self.reading.decimal_comma
-        if not mark:
-            return table
-        columns = [self._without_groups(table.column(name), name, mark, first) for name in names]
-        table = pa.table(columns, names=names)
-        return with_points(table) if self.reading.decimal_comma else table
+        columns = {name: table.column(name).combine_chunks() for name in names}
+        if mark := self.reading.thousands or "." * self.reading.decimal_comma:
+            for name, column in columns.items():
+                plain = self._without_groups(column, name, mark, first)
+                if self.reading.decimal_comma:
+                    plain = pc.replace_substring_regex(plain, DECIMAL_COMMA, r"\1.\2")
+                columns[name] = plain
+        return columns
 
     def _without_groups(self, column: Any, name: str, mark: str, first: int) -> Any:
         """Return a column of text without separators of thousands, which is told."""
@@ -551,7 +517,7 @@ class CsvTable(Table):
                 column_types=dict.fromkeys(names, pa.string()),
                 check_utf8=False,
             ),
-        ).combine_chunks()
+        )
 
     def _ragged(self, piece: bytes, names: list[str], first: int) -> ValueError | None:
         """Return what is wrong with the first row of another number of values, if there is one."""
@@ -580,27 +546,20 @@ class ColumnTable(Table):
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
-        open_columns = columnar.folder if path.is_dir() else TYPED[path.suffix.lower()]
+        open_columns = columnar.folder if path.is_dir() else columnar.OPENED[path.suffix.lower()]
         try:
             self._file = open_columns(path)
         except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is not a {path.suffix} file: {error}") from error
         super().__init__(path, self._file.schema.names)
-        self.apart = {
-            field.name: str(field.type)
-            for field in self._file.schema
-            if not is_of_values(field.type)
-        }
+        schema = self._file.schema
+        self.apart = {f.name: str(f.type) for f in schema if not is_of_values(f.type)}
         self.notes += [self._file.note] * bool(self._file.note)
-        saved = (self._file.schema.pandas_metadata or {}).get("index_columns", [])
+        saved = (schema.pandas_metadata or {}).get("index_columns", [])
         self.index += [name for name in saved if name in self.names and name not in self.index]
 
     def append(
-        self,
-        names: list[str],
-        compute: Compute,
-        new: dict[str, np.dtype[Any]],
-        output: Path,
+        self, names: list[str], compute: Compute, new: Types, output: Path
     ) -> Iterator[float]:
         """Write the same columns and the computed ones; text files lack those of other types."""
         import pyarrow as pa
@@ -690,11 +649,7 @@ class ArrayTable(Table):
         self._places = dict(places)
 
     def append(
-        self,
-        names: list[str],
-        compute: Compute,
-        new: dict[str, np.dtype[Any]],
-        output: Path,
+        self, names: list[str], compute: Compute, new: Types, output: Path
     ) -> Iterator[float]:
         """Write the computed columns alone, all of one type."""
         n_rows = self._shapes[self._places[names[0]][0]][0]
@@ -712,12 +667,8 @@ class ArrayTable(Table):
 
     def beside(self, name: str) -> list[str]:
         """Return all other columns of as many rows."""
-        lengths = {array: shape[:1] for array, shape in self._shapes.items()}
-        places = self._places
-        n_rows = lengths[places[name][0]]
-        return [
-            other for other in self.names if other != name and lengths[places[other][0]] == n_rows
-        ]
+        n_rows = {other: self._shapes[array][0] for other, (array, _) in self._places.items()}
+        return [other for other in self.names if other != name and n_rows[other] == n_rows[name]]
 
     def check_whole(self) -> None:
         """Raise if the file has an array that is no columns."""
@@ -802,21 +753,8 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return np.lib.format.read_array_header_2_0(file)
 
 
-TYPED = {
-    ".parquet": columnar.parquet,
-    ".pq": columnar.parquet,
-    ".feather": columnar.feather,
-    ".jsonl": columnar.json_lines,
-    ".ndjson": columnar.json_lines,
-    ".xlsx": columnar.sheet,
-    ".xlsm": columnar.sheet,
-    ".nc": columnar.grid,
-}
 KINDS: dict[str, Callable[[Path], Table]] = {
-    ".csv": CsvTable,
-    ".tsv": CsvTable,
-    ".txt": CsvTable,
-    **dict.fromkeys(TYPED, ColumnTable),
-    ".npy": ArrayTable,
-    ".npz": ArrayTable,
+    **dict.fromkeys(CsvTable.outputs, CsvTable),
+    **dict.fromkeys(columnar.OPENED, ColumnTable),
+    **dict.fromkeys((".npy", ".npz"), ArrayTable),
 }

@@ -6,8 +6,9 @@ errors than categories, and taken as missing; a column that is mostly numbers, b
 refused, unless it is a short list of codes.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,10 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 
-from .dates import are_days
+from .dates import DAY_FIRST, are_days
 from .files import Table
 from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, meaning_of, tell
-from .values import Values, as_number, doubtful_point, plain_value
-
-Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
+from .values import MISSING, Values, as_number, doubtful_point, plain_value
 
 KINDS = (NUMBER, DATE, TEXT)
 
@@ -118,15 +117,8 @@ def read_frame(
 ) -> FrameSample:
     """Read columns, of a table too large for memory those of some rows; tell how much is read.
 
-    Parameters
-    ----------
-    table : Table
-    names : list of str
-    report : callable
-    most_bytes : float, optional
-        That the table may take while it is learned from; None: what the machine has available.
-    seed : int
-        Decides which rows are drawn.
+    The table may take `most_bytes` while it is learned from, by default what the machine has
+    available; the seed decides which rows are drawn.
 
     Raises
     ------
@@ -179,20 +171,16 @@ def _joined(parts: list[Any]) -> Any:
     return pa.chunked_array(parts)
 
 
-def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: Rows = 0) -> Values:
-    """Return a column of a file as a column of a frame.
+def typed(
+    table: Table, name: str, column: Any, kind: str | None = None, rows: int | Integers = 0
+) -> Values:
+    """Return a column of a file, an array or Arrow's, as a column of a frame.
 
-    Parameters
-    ----------
-    table : Table
-        For messages.
-    name : str
-    column : ndarray, or pyarrow Array or ChunkedArray
-    kind : {"number", "date", "text"}, optional
-        What it was in the fit; None: find out.
-    rows : int or ndarray of int, default=0
-        The number of the first row, or of each.
+    It has the `kind` that it had in the fit, by default what is found out. `rows` are the number of
+    the first row, or of each.
     """
+    if isinstance(rows, int):
+        rows = rows + np.arange(len(column))
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "US":
             return _of_text(table, name, column.astype(str).tolist(), kind, rows)
@@ -206,40 +194,28 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(of) or pa.types.is_large_string(of):
         return _of_strings(table, name, column.cast(pa.large_string()), kind, rows)
-    if pa.types.is_boolean(of):
-        return _of_text(table, name, [_text(v.as_py()) for v in column], kind, rows)
+    if pa.types.is_boolean(of) or pa.types.is_null(of):
+        texts = [None if value is None else str(value) for value in column.to_pylist()]
+        return _of_text(table, name, texts, kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
-        return np.asarray(
-            column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
-        )
+        return np.asarray(column.cast(pa.timestamp("us"), safe=False))
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
-        values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+        values = _finite(table, name, np.asarray(numbers), rows)
         return _or_days(table, name, values, kind, rows)
-    if pa.types.is_null(of):
-        return _of_text(table, name, [None] * len(column), kind, rows)
     raise table.bad_type(name, str(of))
 
 
-def _number_of(rows: Rows, row: int) -> int:
-    """Return the number in the table of a row of some."""
-    return rows + row if isinstance(rows, int) else int(rows[row])
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
+def _finite(table: Table, name: str, values: Values, rows: Integers) -> Values:
     values = table.reading.as_missing(np.asarray(values, dtype=np.float64))
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
-        raise table.bad_value(_number_of(rows, row), name, float(values[row]))
+        raise table.bad_value(int(rows[row]), name, float(values[row]))
     return values
 
 
-def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Rows) -> Values:
+def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Integers) -> Values:
     """Return numbers, or where all are days such as 20241231, these."""
     if kind == NUMBER or not are_days(values):
         return values
@@ -247,36 +223,58 @@ def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Ro
     return _of_text(table, name, texts, DATE, rows)
 
 
-def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Rows) -> Values:
-    """Return a column of strings: at once if all of them are numbers."""
+def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Integers) -> Values:
+    """Return a column of strings: at once if all of them are numbers, or all ISO dates."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    trimmed = pc.ascii_trim_whitespace(column)
-    words = pa.array(table.reading.missing | table.reading.marks, pa.large_string())
-    try:
-        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
-        if pc.any(absent).as_py():
-            table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py()
-        numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
-    except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
-        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
-    if kind not in (None, NUMBER) or table.reading.date_format or numbers.null_count == len(column):
+    reading = table.reading
+    there = trimmed = pc.ascii_trim_whitespace(column)
+    numbers = _cast(trimmed, pa.float64())
+    if numbers is None or pc.any(pc.is_nan(numbers)).as_py() or reading.missing != MISSING:
+        words = pa.array(reading.missing | reading.marks, pa.large_string())
+        with contextlib.suppress(pa.ArrowInvalid):  # of text in an unknown encoding
+            absent = pc.is_in(pc.utf8_lower(trimmed), value_set=words)
+            if pc.any(absent).as_py():
+                table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py()
+            there = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed)
+            numbers = _cast(there, pa.float64())
+    form = table.forms.get(name) or [reading.date_format or DAY_FIRST]
+    if numbers is None and kind in (None, DATE) and form == [DAY_FIRST]:
+        dates = _cast(there, pa.timestamp("us"))
+        if dates is not None:
+            table.forms[name] = form
+            return np.asarray(dates)
+    if (
+        numbers is None
+        or kind not in (None, NUMBER)
+        or reading.date_format
+        or numbers.null_count == len(column)
+    ):
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     some = trimmed.slice(0, SEEN)
     if table.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
         raise table.in_doubt(
-            _number_of(rows, row), name,
+            int(rows[row]), name,
             f"{text!r} may be {text.replace('.', '')} or {text}; --thousands . or --thousands , "
             "settles it",
         )  # fmt: skip
-    values = _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+    values = _finite(table, name, np.asarray(numbers), rows)
     return _or_days(table, name, values, kind, rows)
 
 
+def _cast(strings: Any, of: Any) -> Any:
+    """Return strings as another type, None unless all of them are of it."""
+    import pyarrow as pa
+
+    with contextlib.suppress(pa.ArrowInvalid):
+        return strings.cast(of)
+    return None
+
+
 def _of_text(
-    table: Table, name: str, texts: list[str | None], kind: str | None, rows: Rows
+    table: Table, name: str, texts: list[str | None], kind: str | None, rows: Integers
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
     reading = table.reading
@@ -285,21 +283,19 @@ def _of_text(
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)
     if not there.any() and kind != TEXT:
-        nothing = np.nan if kind != DATE else np.datetime64("NaT", "us")
-        return np.full(len(texts), nothing)
+        return np.full(len(texts), np.datetime64("NaT", "us") if kind == DATE else np.nan)
     found = None
     try:
         if kind != TEXT:
             found = meaning_of(values, there, reading, kind, table.forms.get(name))
     except DoubtError as doubt:
         row = int(np.argmax(there))
-        raise table.in_doubt(_number_of(rows, row), name, str(doubt)) from None
+        raise table.in_doubt(int(rows[row]), name, str(doubt)) from None
     if found is None and name == table.of_numbers:
         parsed = np.array([as_number(text) for text in texts])
         found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
     if found is not None:
-        numbers = rows + np.arange(len(texts)) if isinstance(rows, int) else rows
-        tell(name, values, found, numbers)
+        tell(name, values, found, rows)
         if kind is None:
             table.forms[name] = found.form
         return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
@@ -309,10 +305,10 @@ def _of_text(
         mostly = 2 * wrong.sum() < there.sum() and len(is_text) > CODES
         if kind == NUMBER or mostly:
             row = int(wrong.argmax())
-            raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)
+            raise table.bad_value(int(rows[row]), name, texts[row], mend=LEAVE_EMPTY)
     if kind == DATE:
         row = int(there.argmax())
         raise table.bad_value(
-            _number_of(rows, row), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
+            int(rows[row]), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
         )
     return values

@@ -86,19 +86,8 @@ def meaning_of(
 ) -> Meaning | None:
     """Return what nearly all texts of a column mean, None if they are just text.
 
-    Parameters
-    ----------
-    texts : ndarray of str of shape (n_rows,)
-    there : ndarray of bool of shape (n_rows,)
-        Where there is one.
-    reading : Reading
-    kind, form : str and list of str, optional
-        What the column was in the fit.
-
-    Raises
-    ------
-    DoubtError
-        If numbers or dates have two readings.
+    Some rows have none. Kind and form are those of the column in the fit, if there was one. Raises
+    DoubtError if numbers or dates have two readings.
     """
     if marks := reading.marks & {*texts[there].tolist()}:
         there = there & ~np.array([text in marks for text in texts], dtype=bool)
@@ -121,16 +110,14 @@ def _dates(
 ) -> Meaning | None:  # fmt: skip
     """Return the dates in texts, None if some of them are mostly none."""
     tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
-    for form in [*([reading.date_format] if reading.date_format else []), *(known or [DAY_FIRST])]:
-        if _share(dates_of(tried, np.ones(len(tried), dtype=bool), form)[1]) > 0.5:
-            other = MONTH_FIRST if form == DAY_FIRST and not known else ""
-            if not other or _share(dates_of(tried, tried != "", other)[1]) > 0.5:
-                continue
-        if (
-            form == DAY_FIRST
-            and not known
-            and not (form := order_of(tried.tolist()) or order_of(some))
+    for form in filter(None, [reading.date_format, *(known or [DAY_FIRST])]):
+        is_new = form == DAY_FIRST and not known
+        if all(
+            dates_of(tried, tried != "", each)[1].mean() > 0.5
+            for each in ([form, MONTH_FIRST] if is_new else [form])
         ):
+            continue
+        if is_new and not (form := order_of(tried.tolist()) or order_of(some)):
             text = next(text for text in some if order_of([text]) == "")
             raise DoubtError(
                 f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
@@ -141,16 +128,12 @@ def _dates(
     return None
 
 
-def _share(wrong: NDArray[np.bool_]) -> float:
-    return float(wrong.mean())
-
-
 def _numbers(
     texts: Values, there: NDArray[np.bool_], some: list[str], reading: Reading, kind: str | None,
-    form: list[str] | None,
+    known: list[str] | None,
 ) -> Meaning | None:  # fmt: skip
     """Return the numbers in texts, None if most are none."""
-    known = form
+    form = known
     parse: Callable[[str], float] = as_number
     values = _parsed(texts, there, parse)
     if known or np.isnan(values[there]).sum() > FEW * len(some):
@@ -167,8 +150,7 @@ def _numbers(
 
 def _parsed(texts: Values, there: NDArray[np.bool_], parse: Callable[[str], float]) -> Doubles:
     values = np.full(len(texts), np.nan)
-    parsed = {text: parse(text) for text in {*texts[there].tolist()}}
-    values[there] = [parsed[text] for text in texts[there]]
+    values[there] = [*map(functools.cache(parse), texts[there])]
     return values
 
 
@@ -251,7 +233,7 @@ def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> 
     """Say how numbers are read, by an example that shows as much as it can."""
     *marks, unit = form
     example = max(texts[:TRIED], key=lambda text: sum(mark in text for mark in marks if mark))
-    what = f", without the unit {unit!r}" if unit not in ("", MULTIPLE, *CLOCK) else ""
+    what = f", without the unit {unit!r}" if unit not in ("", MULTIPLE) else ""
     what = ", the hours of a clock" if form == CLOCK else what
     number = f"{parse(example):.15g}"
     return [f"column {{!r}} holds numbers as text, such as {example!r}, read as {number}{what}"]

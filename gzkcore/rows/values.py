@@ -12,6 +12,7 @@ from gzkcore._util.typing import Doubles
 
 Values: TypeAlias = NDArray[Any]  # of a column, of any type
 
+NAN = r"(?i)\s*[-+]?nan\s*"
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
@@ -170,37 +171,17 @@ def is_number(value: Any) -> bool:
     """Say whether a value, or a text, is a number, infinity and NaN included."""
     if not isinstance(value, str):
         return isinstance(value, numbers.Number)
-    try:
-        _parsed(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _parsed(value: Any) -> float:
-    """Return a number of a text, by other rules than Python's: no 1_000, no digits but 0 to 9."""
-    if isinstance(value, str) and ("_" in value or not value.isascii()):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
+    return not math.isnan(as_number(value)) or re.fullmatch(NAN, value) is not None
 
 
 def as_number(value: Any) -> float:
-    """Return the number that a value or a text is, NaN if it is none."""
+    """Return the number that a value or a text is, NaN if it is none, such as 1_000."""
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        return np.nan
     try:
-        return _parsed(value)
+        return float(value)
     except (TypeError, ValueError):
         return np.nan
-
-
-def with_points(table: Any) -> Any:
-    """Replace the decimal commas of numbers in columns of text by points."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [
-        pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2") for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
 
 
 def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
@@ -228,11 +209,6 @@ def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnat(values))
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    gone = {"NAType", "NaTType"}
-    return np.array(
-        [
-            v is None or type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v))
-            for v in values
-        ],
-        dtype=bool,
-    )  # fmt: skip
+    gone = {"NAType", "NaTType", "NoneType"}
+    missing = [type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v)) for v in values]
+    return np.array(missing, dtype=bool)

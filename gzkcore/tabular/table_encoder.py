@@ -177,24 +177,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns_=sequence(
             entries(
                 name=text(),
-                kind=text(
-                    "number",
-                    "category",
-                    "latitude",
-                    "longitude",
-                    "constant",
-                    "name",
-                    "index",
-                    "nothing",
-                ),
+                kind=text(*sorted(AS_NUMBERS | LEFT_OUT), "category", "nothing"),
                 was=text(*sorted(LEFT_OUT)).if_there(),
                 holds=text(*HELD).if_there(),
                 indicator=flag().if_there(),
-                fill=number().if_there(),
-                mean=number().if_there(),
-                scale=number().if_there(),
-                low=number().if_there(),
-                high=number().if_there(),
+                **dict.fromkeys(("fill", "mean", "scale", "low", "high"), number().if_there()),
+                **dict.fromkeys(("west", "sentinel"), number().if_there()),
                 small=number(0).if_there(),
                 quantiles=doubles(None).if_there(),
                 unit=number(0).if_there(),
@@ -204,8 +192,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 order=sequence(text()).if_there(),
                 first=text().if_there(),
                 other=whole(0, below="n_features_in_").if_there(),
-                west=number().if_there(),
-                sentinel=number().if_there(),
             ),
             "n_features_in_",
         ),
@@ -245,7 +231,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with fitting(self):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
-            index = _saved_index(X, names)
+            index = {name for place, name in enumerate(names) if is_index(name, place)}
+            if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
+                index = set()
+            for name in sorted(index):
+                warn(
+                    f"column {name!r} seems to be a saved index, and is left out; rename it to "
+                    "keep it",
+                    UserWarning,
+                )
             found: list[dict[str, Any]] = [
                 {"name": name, "kind": "index"}
                 if name in index
@@ -339,7 +333,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 unknown[:, place] = missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
-                    there = _from_its_west(description, values)
+                    west = description.get("west")  # where the fit had no longitudes
+                    there = values if west is None else from_west(values, west)
                     looks[place].add_numbers(there)
                     parts.extend(encode_number(description, there))
                 case "category":
@@ -387,8 +382,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
         """Return which encoded rows have a number that was filled in."""
-        widths = np.bincount(self.sources_, minlength=len(self.columns_))
-        ends = np.cumsum(widths)
+        ends = np.cumsum(np.bincount(self.sources_, minlength=len(self.columns_)))
         told = [ends[i] - 1 for i, column in enumerate(self.columns_) if column.get("indicator")]
         return np.asarray((rows[:, told] > 0).any(axis=1))
 
@@ -399,41 +393,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def remarks(self) -> list[str]:
         """Say what was done to columns beyond standardising them."""
         check_is_fitted(self, "columns_")
-        found = []
+        found, columns = [], self.columns_
+        left_out = {
+            kind: [c for c in columns if c.get("was", c["kind"]) == kind] for kind in LEFT_OUT
+        }
+        levelled = [c for c in columns if c["kind"] == "category"]
+        periodic, ranked, coded, ordered = (
+            [c for c in columns if key in c]
+            for key in ("periods", "quantiles", "sentinel", "order")
+        )
         for words, chosen in {
-            "left out because they are constant": [
-                c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
-            ],
-            "left out because they seem to be a saved index": [
-                c for c in self.columns_ if c.get("was", c["kind"]) == "index"
-            ],
-            "left out because nearly every row has a different text": [
-                c for c in self.columns_ if c.get("was", c["kind"]) == "name"
-            ],
+            "left out because they are constant": left_out["constant"],
+            "left out because they seem to be a saved index": left_out["index"],
+            "left out because nearly every row has a different text": left_out["name"],
             "encoded by logarithms because they are skewed": self.skewed(),
-            "encoded by ranks because of extreme values": [
-                c for c in self.columns_ if "quantiles" in c
-            ],
-            "with a number far from all others that repeats, and is taken as it is": [
-                c for c in self.columns_ if "sentinel" in c
-            ],
+            "encoded by ranks because of extreme values": ranked,
+            "with a number far from all others that repeats, and is taken as it is": coded,
             "read as dates": [
-                c for c in self.columns_ if c["kind"] == "number" and c.get("holds") == DATES
+                c for c in columns if c["kind"] == "number" and c.get("holds") == DATES
             ],
-            "that also give the time of the year, week or day": [
-                c for c in self.columns_ if "periods" in c
-            ],
-            "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
-            "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
+            "that also give the time of the year, week or day": periodic,
+            "whose missing values are filled in": [c for c in columns if c.get("indicator")],
+            "treated as categories": levelled,
             f"with more than {MOST_COLUMNS} levels, which get codes": [
-                c for c in self.columns_ if len(c.get("levels", "")) > MOST_COLUMNS
+                c for c in levelled if len(c["levels"]) > MOST_COLUMNS
             ],
-            "whose levels have an order": [c for c in self.columns_ if "order" in c],
+            "whose levels have an order": ordered,
             "whose missing values are a separate category": [
-                c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
+                c for c in levelled if "" in levels_of(c)
             ],
             "treated as places on the globe": [
-                c for c in self.columns_ if c["kind"] in ("latitude", "longitude")
+                c for c in columns if c["kind"] in ("latitude", "longitude")
             ],
         }.items():
             if chosen:
@@ -459,9 +449,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> Values:
-        """Return the names of the encoded columns."""
+        """Return the names of encoded columns; one that another has already ends with (2)."""
         check_is_fitted(self, "columns_")
-        return np.array(_distinct_names(self.columns_), dtype=object)
+        given = {str(column["name"]) for column in self.columns_}
+        found: dict[str, None] = {}
+        for column in self.columns_:
+            for name in _names_out(column):
+                taken = {*found} if name == column["name"] else {*found} | given
+                tried = itertools.count(2)
+                other = name
+                while other in taken:
+                    other = f"{name} ({next(tried)})"
+                found[other] = None
+        return np.array([*found], dtype=object)
 
 
 def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
@@ -481,12 +481,16 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
     alone = all(column["kind"] in LEFT_OUT for column in others)
     region = not alone and _on_sphere(known).var(axis=0).sum() < REGION
     if region or any(each["indicator"] for each in both):
-        _go_round(both[1], degrees[:, 1])
+        longitude = degrees[:, 1]  # is counted from where there are none
+        west = float(from_west(sum(widest_gap(longitude[~np.isnan(longitude)])) / 2))
+        found = number_of(both[1]["name"], from_west(longitude, west), np.isnan(longitude))
+        both[1].update(found, west=west)
+        both[1].pop("unit", None)
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
-        for name in ("quantiles", "unit"):
-            column.pop(name, None)
+        column.pop("quantiles", None)
+        column.pop("unit", None)
 
 
 def _no_degrees(places: Doubles, names: list[str]) -> bool:
@@ -502,21 +506,6 @@ def _no_degrees(places: Doubles, names: list[str]) -> bool:
     if told:
         warn(f"columns {names[0]!r} and {names[1]!r} {told}", UserWarning)
     return off_globe(places) is not None
-
-
-def _go_round(column: dict[str, Any], longitude: Doubles) -> None:
-    """Describe a column of longitudes anew, which are counted from where there are none."""
-    there = longitude[~np.isnan(longitude)]
-    west = float(from_west(sum(widest_gap(there)) / 2))
-    longitude = from_west(longitude, west)
-    found = number_of(column["name"], longitude, np.isnan(longitude))
-    column.update(found, west=west)
-    column.pop("unit", None)
-
-
-def _from_its_west(column: dict[str, Any], values: Doubles) -> Doubles:
-    """Return longitudes counted from where the fit had none, other numbers as they are."""
-    return from_west(values, column["west"]) if "west" in column else values
 
 
 def place_columns(names: list[str]) -> list[int]:
@@ -561,12 +550,9 @@ def columns_of(
         if not names:
             raise ValueError("X has no columns; pass one or more")
         wanted = names if fitted is None else _wanted(names, fitted, caller)
-        places = {name: i for i, name in enumerate(names)}
-        originals = list(X.columns)
+        given = dict(zip(names, X.columns, strict=True))
         columns = [
-            _of_series(X[originals[places[name]]], name)
-            if name in places
-            else (np.zeros(len(X)), NUMBERS)
+            _of_series(X[given[name]], name) if name in given else (np.zeros(len(X)), NUMBERS)
             for name in wanted
         ]
         if isinstance(X, Frame):  # the command has looked at texts, those of other rows too
@@ -577,12 +563,8 @@ def columns_of(
         check_fits_dense(X)
         X = X.toarray()
     array = as_table(X)
-    if fitted is not None and array.shape[1] != fitted.n_features_in_:
-        # "1 features" too: scikit-learn's checks of estimators ask for these words.
-        raise ValueError(
-            f"X has {array.shape[1]} features, but {caller} is expecting "
-            f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
-        )
+    if fitted is not None:
+        _check_width(array.shape[1], fitted, caller)
     if hasattr(fitted, "feature_names_in_"):
         warn(
             f"X does not have valid feature names, but {caller} was fitted with feature names; its "
@@ -591,15 +573,8 @@ def columns_of(
             UserWarning,
         )
     names = [f"x{i}" for i in range(array.shape[1])]
-    if array.dtype.kind == "f":
-        for name, column in zip(names, array.T, strict=True):
-            _check_finite(column, name)
-        return names, [(column, NUMBERS) for column in array.T], False
-    if array.dtype.kind in "mM":
-        holds = DATES if array.dtype.kind == "M" else DURATIONS
-        return names, [(seconds_of_array(column), holds) for column in array.T], False
-    objects = array.T.astype(object)
-    return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
+    columns = [_of_series(column, name) for column, name in zip(array.T, names, strict=True)]
+    return names, columns, False
 
 
 def _orders_of(X: Any) -> dict[str, list[str]]:
@@ -616,27 +591,30 @@ def _orders_of(X: Any) -> dict[str, list[str]]:
 def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
     """Return the columns that an encoder was fitted to; all but those left out must be there."""
     if not hasattr(fitted, "feature_names_in_"):
-        if len(names) != fitted.n_features_in_:
-            raise ValueError(
-                f"X has {len(names)} features, but {caller} is expecting "
-                f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
-            )
+        _check_width(len(names), fitted, caller)
         return names
     wanted: list[str] = fitted.feature_names_in_.tolist()
-    needed = [
+    needed = {
         name
         for name, column in zip(wanted, fitted.columns_, strict=True)
-        if column["kind"] in AS_NUMBERS or column["kind"] == "category"
-    ]
-    if not {*needed} <= {*names}:
-        raise ValueError(
-            other_columns(names, [name for name in wanted if name in {*needed, *names}])
-        )
+        if column["kind"] in AS_NUMBERS | {"category"}
+    }
+    if not needed <= {*names}:
+        raise ValueError(other_columns(names, [n for n in wanted if n in needed | {*names}]))
     return wanted
 
 
+def _check_width(width: int, fitted: TableEncoder, caller: str) -> None:
+    if width != fitted.n_features_in_:
+        # "1 features" too: scikit-learn's checks of estimators ask for these words.
+        raise ValueError(
+            f"X has {width} features, but {caller} is expecting {fitted.n_features_in_} features "
+            f"as input; {SAME_COLUMNS}"
+        )
+
+
 def _of_series(series: Any, name: str) -> tuple[Values, str]:
-    """Return the values of a frame's column, and what they are."""
+    """Return the values of a column of a frame or an array, and what they are."""
     kind = str(series.dtype).lower().partition("(")[0]
     if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
@@ -666,9 +644,8 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
         return as_numbers, NUMBERS
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
-        lasts = datetime.timedelta | np.timedelta64
-        are_durations = all(isinstance(value, lasts) for value in there)
-        return as_numbers, DURATIONS if are_durations else DATES
+        lasts = all(isinstance(value, datetime.timedelta | np.timedelta64) for value in there)
+        return as_numbers, DURATIONS if lasts else DATES
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
@@ -749,8 +726,7 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
         return None
     if meant is None:
         return None
-    plain = meant.kind == NUMBER and not meant.form
-    if plain:  # words for a missing value are told too
+    if meant.kind == NUMBER and not meant.form:  # words for a missing value are told too
         meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
         if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
             return None
@@ -770,34 +746,6 @@ def _seconds_of_days(values: Doubles) -> Doubles:
     there = ~np.isnan(values)
     texts = np.array([f"{value:.0f}" for value in values], dtype=object)
     return seconds_of_array(dates_of(texts, there)[0])
-
-
-def _saved_index(X: Any, names: list[str]) -> set[str]:
-    """Return which columns of a frame are a saved index, and warn; the command tells of its own."""
-    index = {name for place, name in enumerate(names) if is_index(name, place)}
-    if isinstance(X, Frame) or len(index) == len(names):
-        return set()
-    for name in sorted(index):
-        warn(
-            f"column {name!r} seems to be a saved index, and is left out; rename it to keep it",
-            UserWarning,
-        )
-    return index
-
-
-def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:
-    """Return the names of all encoded columns; one that another has already ends with (2)."""
-    given = {str(column["name"]) for column in columns}
-    found: dict[str, None] = {}
-    for column in columns:
-        for name in _names_out(column):
-            taken = {*found} if name == column["name"] else {*found} | given
-            tried = itertools.count(2)
-            other = name
-            while other in taken:
-                other = f"{name} ({next(tried)})"
-            found[other] = None
-    return list(found)
 
 
 def _names_out(column: dict[str, Any]) -> list[str]:
