@@ -291,6 +291,8 @@ OTHER_FILES = {
     "_util/memory.py": "asks the system to forget the most memory that was in use",
     "evaluate/draw.py": "a picture of a page is written to memory",
     "evaluate/worker.py": "answers go through a pipe",
+    "rows/columnar.py": "writes into the file that `replacing` gave its caller",
+    "rows/files.py": "standard input is copied to a folder of its own",
 }
 
 
