@@ -186,7 +186,6 @@ def chosen_columns(
 
 
 def _names_in(text: str, table: "Table") -> list[str]:
-    """Return the columns of a table that a text lists."""
     return [name if name in table.names else name.strip() for name in names_in(text)]
 
 

@@ -341,7 +341,6 @@ def _prepared(
     table: Table, target: str, columns: list[str], whole: Frame, numbers: Integers, places: bool,
     is_every: bool, say: Say,
 ) -> tuple[Recipe, Frame]:  # fmt: skip
-    """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
         for name, kind in kinds.items():

@@ -150,7 +150,6 @@ def _effects(found: "FrameFit", report: Progress) -> str:
 
 
 def _maps(found: "FrameFit", report: Progress) -> str:
-    """Return maps of the surface, and of the errors of held-out rows at their places."""
     recipe, verdict, maps = found.rows.recipe, found.verdict, ""
     if (surface := surface_in(found)) is not None:
         report("drawing the map", None)

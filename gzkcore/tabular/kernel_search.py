@@ -369,7 +369,6 @@ class Trials:
         return np.vstack([self._squares_of(kernel, split, slopes) for kernel, split in pairs])
 
     def _squares_of(self, kernel: Kernel, split: Split, slopes: Integers | None) -> Doubles:
-        """Return the same of one split."""
         rows, held_out = split
         found = np.full((len(held_out), len(self.alphas)), np.inf)
         noise = None if self.weight is None else 1.0 / self.weight[rows]
