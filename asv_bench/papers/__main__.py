@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gzkcore.cli.arguments import check_picture, check_results
+from gzkcore.cli.arguments import PICTURES, check_new
 from gzkcore.cli.output import (
     InterruptedWorkError,
+    if_interrupted,
     picture_note,
     print_json,
     print_lines,
     progress,
-    resumable,
 )
 
 from . import reproduce
@@ -55,10 +55,10 @@ def _run(options: argparse.Namespace) -> int:
     names = reproduce.choose(options.paper, options.part)
     pictures = _pictures(options.plot, names)
     for picture in pictures.values():
-        check_picture(picture, options.force)
+        check_new("--plot", picture, PICTURES, options.force)
     output = options.output or Path("papers-quick.json" if options.quick else "papers.json")
-    check_results(output)
-    with resumable(output), progress(lines=True) as report:
+    check_new("--output", output, (".json",), force=True)
+    with if_interrupted(output), progress(lines=True) as report:
         results = [
             reproduce.run(
                 name, quick=options.quick, seeds=options.seeds, download=options.download,

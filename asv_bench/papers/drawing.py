@@ -10,7 +10,7 @@ from gzkcore.evaluate.draw import save_picture, styled
 from .experiment import Cell, Picture
 
 
-@styled
+@styled()
 def draw(path: Path, title: str, cells: Sequence[Cell], pictures: Sequence[Picture]) -> None:
     """Draw the panels, or without any the cells: measured numbers beside printed ones."""
     from matplotlib.figure import Figure

@@ -62,12 +62,9 @@ READING_OPTIONS: dict[str, Any] = {
 }
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
-ErrorPlot = Annotated[
-    Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
-]
 
 KERNEL_RULES = ("scale", "median")  # words for gamma that kernels know
-MODEL = ".gzk"  # how the names of models end
+MODEL, PICTURES = ".gzk", (".png", ".pdf", ".svg")  # how the names of files end
 
 
 class TestBy(NamedTuple):
@@ -93,17 +90,6 @@ class TestBy(NamedTuple):
     def columns(self) -> list[str]:
         """The column, if there is one."""
         return [name for name in self if name is not None]
-
-
-class LearnerOptions(NamedTuple):
-    """The parameters of `KernelRegressor` and `KernelClassifier` that options stand for."""
-
-    budget: float | None
-    form: str
-    n_components: int | None
-    kernel: Any
-    max_memory: float | None
-    random_state: int
 
 
 def reading_of(
@@ -200,7 +186,6 @@ def chosen_columns(
 
 
 def _names_in(text: str, table: "Table") -> list[str]:
-    """Return the columns of a table that a text lists."""
     return [name if name in table.names else name.strip() for name in names_in(text)]
 
 
@@ -214,27 +199,23 @@ def listed(names: list[str]) -> str:
     )
 
 
-def check_gamma(gamma: str) -> None:
-    """Raise ValueError unless gamma is a rule or a positive number."""
-    if gamma in KERNEL_RULES:
-        return
-    with contextlib.suppress(ValueError):
-        if 0 < float(gamma) < math.inf:
-            return
-    raise ValueError(f"--gamma must be {', '.join(KERNEL_RULES)} or a positive number; got {gamma}")
-
-
-def origin(gamma: str) -> str:
-    """Say where a gamma comes from, in a word: a rule, or given."""
-    return gamma if gamma in KERNEL_RULES else "given"
+def origin(kernel: Any, gamma: str | None) -> str | None:
+    """Say where the gamma of a kernel comes from: a rule, or given; None if it has none."""
+    if getattr(kernel, "gamma", None) is None:
+        return None
+    return "given" if gamma and gamma not in KERNEL_RULES else gamma or "scale"
 
 
 def kernel_of(name: str, gamma: str | None) -> Any:
     """Return the kernel of a name with this gamma; None: by the rule scale, if it has a gamma."""
     from gzkcore.evaluate.methods import OF_HISTOGRAMS, as_any_kernel
+    from gzkcore.rows.values import as_number
 
     asked, gamma = gamma is not None, gamma or "scale"
-    check_gamma(gamma)
+    by_rule = gamma in KERNEL_RULES
+    if not by_rule and not 0 < as_number(gamma) < math.inf:
+        rules = ", ".join(KERNEL_RULES)
+        raise ValueError(f"--gamma must be {rules} or a positive number; got {gamma}")
     if name == "precomputed":
         raise ValueError(
             "--kernel precomputed has no rows to compute features from; choose another"
@@ -248,7 +229,7 @@ def kernel_of(name: str, gamma: str | None) -> Any:
         kernel = as_any_kernel(name)
     except ValueError as error:
         raise ValueError(str(error).replace(f"kernel={name!r}", f"--kernel {name}")) from None
-    own, by_rule = kernel.get_params().get("gamma"), gamma in KERNEL_RULES
+    own = kernel.get_params().get("gamma")
     if by_rule and isinstance(own, float):
         raise ValueError(
             f"--kernel {name} has no rule {gamma} for its gamma; add a number, such as "
@@ -273,14 +254,6 @@ def widths_of(text: str) -> list[int]:
     return widths
 
 
-def check_new_model(name: str, path: Path, force: bool) -> None:
-    """Raise unless a model can be saved there and replaces nothing, or that is asked for."""
-    if path.suffix.lower() != MODEL:
-        raise ValueError(f"{name} {path} must end with {MODEL}")
-    check_writable(path)
-    check_free(name, path, force)
-
-
 def check_free(name: str, path: Path, force: bool) -> None:
     """Raise if a file exists already, and nobody asked to replace it."""
     if path.exists() and not force:
@@ -290,27 +263,14 @@ def check_free(name: str, path: Path, force: bool) -> None:
         )
 
 
-def check_picture(path: Path | None, force: bool) -> None:
-    """Raise unless a picture can be written there."""
-    from .maps import ENDINGS
-
-    check_new("--plot", path, ENDINGS, force)
-
-
 def check_new(name: str, path: Path | None, endings: tuple[str, ...], force: bool) -> None:
     """Raise unless a file of such a name can be written there: now, not after the work."""
     if path is not None:
         if path.suffix.lower() not in endings:
-            raise ValueError(f"{name} {path} must end with one of {', '.join(endings)}")
+            one_of = "one of " * (len(endings) > 1)
+            raise ValueError(f"{name} {path} must end with {one_of}{', '.join(endings)}")
         check_writable(path)
         check_free(name, path, force)
-
-
-def check_results(path: Path) -> None:
-    """Raise unless results can be kept there: now, not after the table is read."""
-    if path.suffix.lower() != ".json":
-        raise ValueError(f"--output {path} must end with .json")
-    check_writable(path)
 
 
 def check_positive(name: str, value: float | None, of: str = "") -> None:

@@ -8,29 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .arguments import (
+    MODEL,
+    PICTURES,
     AsJson,
     Classify,
     Data,
     Drop,
     Force,
     Lat,
-    LearnerOptions,
     Lon,
     TestBy,
     check_new,
-    check_new_model,
     check_not_the_table,
-    check_picture,
     check_positive,
     chosen_columns,
     reads_a_table,
 )
-from .output import Progress, collected_notes, drawn, options_named, print_json, progress
+from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
     from gzkcore.rows.meaning import Reading
 
-    from .fit_frame import FrameFit
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
@@ -185,8 +183,8 @@ def fit(
     # What is there already comes last: mistakes in the command are told before.
     for option, path in (("--model", model), ("--plot", plot), ("--report", page)):
         check_not_the_table(table, option, path)
-    check_new_model("--model", model, force)
-    check_picture(plot, force)
+    check_new("--model", model, (MODEL,), force)
+    check_new("--plot", plot, PICTURES, force)
     check_new("--report", page, (".html", ".htm"), force)
 
     from gzkcore._util.memory import PeakMemory
@@ -197,8 +195,14 @@ def fit(
         inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
     if weights in (target, *inputs):
         raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
-    with options_named(drops=True), progress() as report, collected_notes() as notes:
+    most = learner["max_memory"]
+    with (
+        options_named(drops=True, most_bytes=most),
+        progress() as report,
+        collected_notes() as notes,
+    ):
         report("starting", None)
+        from .fit_frame import fit_frame
         from .frame_rows import read_rows
         from .page import write_page
         from .pictures import draw_frame
@@ -208,18 +212,16 @@ def fit(
         rows = read_rows(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
             drop_missing=drop_missing, seed=seed, report=report,
-            say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
-            weights=weights, regress=regress,
+            say=notes.append, most_bytes=most, by=by, weights=weights, regress=regress,
         )  # fmt: skip
-        notes[:0] = [f"Note: {note}" for note in table.notes]
-        notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
-        found = _fitted(rows, model, learner, report)
-        if found.verdict is not None:
-            notes += [f"Note: {reason}" for reason in found.verdict.failed]
+        notes[:0] = table.notes
+        notes.extend(_hints(rows, by))
+        found = fit_frame(rows, model, learner, report)
+        notes.extend(found.verdict.failed if found.verdict else [])
         if plot is not None and found.places is None and places_among(found.model):
             notes.append(
-                "Note: the picture is no map, since a map shows what is predicted from places "
-                "alone; --lat and --lon fit these"
+                "the picture is no map, since a map shows what is predicted from places alone; "
+                "--lat and --lon fit these"
             )
         if plot is not None:
             report("drawing", None)
@@ -247,41 +249,20 @@ def fit(
         raise ValueError(". ".join(filter(None, [failed, page_failed])))
 
 
-def _fitted(
-    rows: "FrameRows", model: Path, learner: LearnerOptions, report: Progress
-) -> "FrameFit":
-    """Learn and test; where memory does not allow it, name the options that help."""
-    from gzkcore.solve.cost import TooLittleMemoryError
-
-    from .fit_frame import fit_frame
-
-    try:
-        return fit_frame(rows, model, learner, report)
-    except TooLittleMemoryError as error:
-        most = learner.max_memory
-        limit = "half of what is free" if most is None else f"{most:,.0f} bytes"
-        raise ValueError(
-            f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
-        ) from None
-
-
 def _learner_options(
     whole: bool, centers: int | None, features: int | None, kernel: str | None,
     gamma: float | None, seconds: float | None, memory: str | None, seed: int,
-) -> LearnerOptions:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Return the parameters of the learner that options stand for, or raise ValueError."""
     from gzkcore._util.memory import bytes_of
     from gzkcore.kernels.aliases import as_kernel
     from gzkcore.tabular.kernel_search import BY_NAME
 
-    asked: list[tuple[str, str, int | None]] = [("--whole", "whole", None)] if whole else []
-    if centers is not None:
-        asked.append((f"--centers {centers}", "centers", centers))
-    if features is not None:
-        asked.append((f"--features {features}", "features", features))
+    forms = {"whole": "" if whole else None, "centers": centers, "features": features}
+    asked = {name: f"--{name} {size}".strip() for name, size in forms.items() if size is not None}
     if len(asked) > 1:
-        raise ValueError(f"{asked[0][0]} can't be combined with {asked[1][0]}; give one of them")
-    _, form, size = asked[0] if asked else ("", "auto", None)
+        first, second, *_ = asked.values()
+        raise ValueError(f"{first} can't be combined with {second}; give one of them")
     check_positive("--time", seconds, " of seconds")
     if kernel is not None and kernel not in BY_NAME:
         raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
@@ -290,11 +271,14 @@ def _learner_options(
         check_positive("--gamma", gamma)
         chosen = as_kernel(kernel or "gaussian").with_lengths((2 * gamma) ** -0.5)
     most = None if memory is None else bytes_of("--memory", memory)
-    return LearnerOptions(seconds, form, size, chosen, most, seed)
+    return {
+        "budget": seconds, "form": next(iter(asked), "auto"), "n_components": centers or features,
+        "kernel": chosen, "max_memory": most, "random_state": seed,
+    }  # fmt: skip
 
 
 def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
-    """Say what the test does not show, and what other target may be meant; texts may be empty."""
+    """Say what the test does not show, and what other target may be meant."""
     import numpy as np
 
     from gzkcore.rows.meaning import DATE
@@ -304,7 +288,5 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     recipe, by_chance = rows.recipe, not by.columns and len(rows.truth)
     kinds = zip(recipe.columns, recipe.kinds, strict=True)
     dates = [name for name, kind in kinds if kind == DATE and len(np.unique(rows.train[name])) > 1]
-    return [
-        about_dates(dates) if by_chance else "",
-        "" if rows.classify else about_decades(recipe.target, rows.y),
-    ]
+    told = about_dates(dates) if by_chance else ""
+    return [*filter(None, [told, "" if rows.classify else about_decades(recipe.target, rows.y)])]

@@ -13,11 +13,11 @@ from gzkcore._util.wording import plain
 
 from .arguments import (
     MODEL,
+    PICTURES,
     AsJson,
     Classify,
     Data,
     Drop,
-    ErrorPlot,
     ForcePlot,
     InputColumns,
     KernelGamma,
@@ -25,9 +25,8 @@ from .arguments import (
     Lat,
     Lon,
     Widths,
-    check_picture,
+    check_new,
     check_positive,
-    check_results,
     kernel_of,
     origin,
     reads_a_table,
@@ -37,12 +36,12 @@ from .output import (
     collected_notes,
     drawn,
     gamma_notes,
+    if_interrupted,
     picture_note,
     print_json,
     print_lines,
     print_table,
     progress,
-    resumable,
 )
 
 if TYPE_CHECKING:
@@ -98,11 +97,10 @@ def plan(
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
-    gamma = gamma or "scale"
-    check_picture(plot, force)
+    check_new("--plot", plot, PICTURES, force)
     with advice(table, asked), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
-        notes[:0] = [f"Note: {note}" for note in table.notes]
+        notes[:0] = table.notes
         if asked.sphere:
             chosen = _scaled(chosen, X)
         found = make_plan(
@@ -112,18 +110,22 @@ def plan(
         if asked.sphere:
             found = replace(found, n_columns=len(asked.columns))
         picture, failed = drawn(plot, found.plot)
+    where_from = origin(found.kernel, gamma)
     if as_json:
         print_json(
             {"data": str(data), "columns": asked.columns}
-            | _plan_json(found, gamma)
-            | {"plot": picture, "notes": notes}
+            | {name: value for name, value in asdict(found).items() if not name.startswith("_")}
+            | {"kernel": plain(repr(found.kernel)), "gamma_from": where_from}
+            | {"features": plain(repr(found.build())), "plot": picture, "notes": notes}
         )
     else:
         if target is not None:
             given = {"--target": target, "--lat": lat, "--lon": lon, "--columns": columns}
             flags = {"--classify": classify, "--decimal-comma": reading.decimal_comma}
             print_lines(_fit_with(data, given, flags), "")
-        print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
+        print_lines(
+            str(found), *gamma_notes(found.kernel, where_from), *notes, *picture_note(picture)
+        )
     if failed:
         raise ValueError(failed)
 
@@ -142,7 +144,6 @@ def _scaled(kernel: Any, X: Any) -> Any:
 
 
 def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) -> str:
-    """Say how to fit with the options that were given."""
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     words += [name for name, is_given in flags.items() if is_given]
     names = itertools.chain(["model"], (f"model-{i}" for i in itertools.count(2)))
@@ -150,43 +151,6 @@ def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) 
     if free != "model":  # the one that fit would not replace
         words += ["--model", f"{free}{MODEL}"]
     return f"Next: gzkcore fit {shlex.join([str(data), *words])}"
-
-
-def _methods_in(text: str) -> list[str]:
-    """Return the names of methods that a text lists."""
-    from gzkcore.evaluate.compare import check_methods
-
-    try:
-        return check_methods([name.strip() for name in text.split(",") if name.strip()])
-    except ValueError as error:
-        raise ValueError(f"--{error}") from None
-
-
-def _beside(data: Path) -> Path:
-    """Return where results of a table are kept: of a.csv and of a.csv.gz in a-compare.json."""
-    from gzkcore.rows.files import ending
-
-    name = data.name[: data.name.lower().rindex(ending(data))]
-    return Path(f"{name}-compare.json")
-
-
-def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
-    return {
-        "kernel": plain(repr(found.kernel)),
-        "gamma_from": origin(gamma) if hasattr(found.kernel, "gamma") else None,
-        "n_samples": found.n_samples,
-        "norms": found.norms,
-        "effective_dimension": found.effective_dimension,
-        "lam": found.lam,
-        "statistical_dimension": found.statistical_dimension,
-        "max_error": found.max_error,
-        "table": found.table,
-        "classify": found.classify,
-        "forecasts": [asdict(each) for each in found.forecasts],
-        "whole": None if found.whole is None else asdict(found.whole),
-        "recommendation": found.recommendation,
-        "features": plain(repr(found.build())),
-    }
 
 
 @reads_a_table
@@ -221,7 +185,9 @@ def compare(
             help="A .json file that saves results, to resume from; by default DATA-compare.json."
         ),
     ] = None,
-    plot: ErrorPlot = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
+    ] = None,
     force: ForcePlot = False,
     as_json: AsJson = False,
     *,
@@ -235,25 +201,29 @@ def compare(
     Each result is saved in --output at once: repeat the command to resume, also with more methods,
     widths or seeds.
     """
+    from gzkcore.evaluate.compare import check_methods
     from gzkcore.evaluate.compare import compare as make_comparison
     from gzkcore.evaluate.plan import as_rows
-    from gzkcore.rows.files import open_table
+    from gzkcore.rows.files import ending, open_table
 
     from .plan_rows import advice, drawn_rows, number_columns
 
     table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns, drop)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
-    gamma = gamma or "scale"
     check_positive("--max-seconds", max_seconds)
-    names = _methods_in(methods)
-    output = output or _beside(data)
-    check_results(output)
-    check_picture(plot, force)
+    try:
+        names = check_methods([name.strip() for name in methods.split(",") if name.strip()])
+    except ValueError as error:
+        raise ValueError(f"--{error}") from None
+    beside = data.name[: data.name.lower().rindex(ending(data))]
+    output = output or Path(f"{beside}-compare.json")
+    check_new("--output", output, (".json",), force=True)
+    check_new("--plot", plot, PICTURES, force)
     with collected_notes() as notes:
-        with resumable(output), advice(table, asked), progress() as report:
+        with if_interrupted(output), advice(table, asked), progress() as report:
             X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
-            notes[:0] = [f"Note: {note}" for note in table.notes]
+            notes[:0] = table.notes
             if y is not None and y.dtype.kind != "f":
                 raise ValueError(
                     f"--target {target}: this column of {table.path} holds text, but compare "
@@ -268,18 +238,18 @@ def compare(
             )  # fmt: skip
         features = any(row["n_components"] for row in found.rows)
         picture, failed = drawn(plot if features else None, found.plot)
+    where_from = origin(chosen, gamma)
     if as_json:
         print_json(
             {"data": str(data), "columns": asked.columns, "target": target}
             | found.to_dict()
-            | {"gamma_from": origin(gamma) if hasattr(chosen, "gamma") else None}
-            | {"output": str(output), "plot": picture, "notes": notes}
+            | {"gamma_from": where_from, "output": str(output), "plot": picture, "notes": notes}
         )
     else:
         print_lines(found.title)
         for title, header, rows in found.tables():
             print_table(title, header, rows, least=110)
-        print_lines(*found.notes(), "", *gamma_notes(chosen, gamma), *notes)
+        print_lines(*found.notes(), "", *gamma_notes(chosen, where_from), *notes)
         print_lines(f"Results: {output}", *picture_note(picture))
     if failed:
         raise ValueError(failed)

@@ -10,7 +10,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, Force, check_output, reads_a_table
+from .arguments import READING_OPTIONS, AsJson, Force, check_output, reads_a_table
 from .output import (
     SHARE_DIGITS,
     STD_DIGITS,
@@ -92,6 +92,7 @@ def predict(
     """
     from gzkcore._util.model_io import load
     from gzkcore.rows.files import open_table
+    from gzkcore.rows.meaning import DEFAULT
 
     from .recipes import recipe_in
 
@@ -100,8 +101,11 @@ def predict(
         raise ValueError("give either a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
         raise ValueError(f"--window {window} needs a grid; add --grid")
-    if reading.decimal_comma and grid is not None:
-        raise ValueError("--decimal-comma is for tables, but --grid reads no table; leave it out")
+    given = [name for name in READING_OPTIONS if getattr(reading, name) != getattr(DEFAULT, name)]
+    given += ["no_formulas"] * no_formulas
+    if grid is not None and given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise ValueError(f"{option} is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
     labels = hasattr(fitted, "classes_")
@@ -116,7 +120,7 @@ def predict(
     predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            if reading.missing == type(reading)().missing and recipe.missing:
+            if reading.missing == DEFAULT.missing and recipe.missing:
                 reading = reading._replace(missing=frozenset(recipe.missing))
             table = open_table(data, reading)
             table.forms, table.no_formulas = dict(recipe.forms), no_formulas
@@ -165,7 +169,6 @@ def _named(columns: list[str]) -> str:
 def _predict_table(
     table: "Table", output: Path, predictor: "_Predictor", notes: list[str]
 ) -> dict[str, Any]:
-    """Write a table with new columns; return what is to be told."""
     from gzkcore.tabular.looks import Look
 
     recipe, new = predictor.recipe, predictor.new
@@ -188,16 +191,16 @@ def _predict_table(
     with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(recipe.columns, compute, new, output):
             report("predicting", done)
-    notes += [f"Note: {note}" for note in table.notes]
-    notes += [f"Note: {told}" for look in looks if (told := look.told("data row {}", 1))]
+    notes += [*table.notes, *filter(None, (look.told("data row {}", 1) for look in looks))]
     return {"rows": n_rows}
 
 
 def _predict_grid(
     model: Path, step: float, window: str | None, output: Path, predictor: "_Predictor"
 ) -> dict[str, Any]:
-    """Write predictions on a grid; return what is to be told."""
-    from .grid import check_grid_output, grid_of, predict_grid, window_asked, write_grid
+    import numpy as np
+
+    from .grid import CELLS_AT_A_TIME, check_grid_output, grid_of, window_asked, write_grid
     from .recipes import rows_at
 
     recipe, new = predictor.recipe, predictor.new
@@ -210,9 +213,13 @@ def _predict_grid(
             "give a table with these columns, or fit latitude and longitude with --lat and --lon"
         )
     labels = hasattr(predictor.fitted, "classes_")
-    check_grid_output(output, labels=labels, names=list(new), force=predictor.force)
+    check_grid_output(output, labels, list(new), predictor.force)
+    places, parts = cells.places, []
     with progress() as report:
-        columns = predict_grid(cells, take, predictor, report)
+        for end in range(CELLS_AT_A_TIME, len(places) + CELLS_AT_A_TIME, CELLS_AT_A_TIME):
+            parts.append(predictor(take(places[end - CELLS_AT_A_TIME : end])))
+            report("predicting", min(1.0, end / len(places)))
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
     return {"rows": math.prod(cells.shape), "shape": list(cells.shape), "window": [*asked]}
 
@@ -235,19 +242,16 @@ class _Predictor:
         self.new |= dict.fromkeys(more, np.dtype(np.float64))
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":
-        columns = self._columns(rows)
+        if self.shares:
+            shares = self.fitted.predict_proba(rows)
+            first, others = self.fitted.classes_[shares.argmax(axis=1)], [*shares.T]
+        elif self.std:
+            first, *others = self.fitted.predict(rows, return_std=True)
+        else:
+            first, others = self.fitted.predict(rows), []
         if not self.of_text:
-            return columns
-        first, *others = columns
+            return [first, *others]
         digits = STD_DIGITS if self.std else SHARE_DIGITS
         spread = 0.0 if self.shares else getattr(self.fitted, "_scales", [0.0])[0]  # of y
         first = to_places(first, float(spread)) if spread else rounded(first)
         return [first, *(rounded(column, digits) for column in others)]
-
-    def _columns(self, rows: Any) -> "list[NDArray[Any]]":
-        if self.std:
-            return list(self.fitted.predict(rows, return_std=True))
-        if not self.shares:
-            return [self.fitted.predict(rows)]
-        shares = self.fitted.predict_proba(rows)
-        return [self.fitted.classes_[shares.argmax(axis=1)], *shares.T]

@@ -8,7 +8,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, ForcePlot, Width, check_picture
+from .arguments import PICTURES, AsJson, ForcePlot, Width, check_new
 from .output import print_json, print_lines, print_table, progress
 
 LABELS = {  # of what show_config returns
@@ -45,7 +45,7 @@ def demo(
     from . import demo as airports
 
     started = time.perf_counter()
-    check_picture(plot, force)
+    check_new("--plot", plot, PICTURES, force)
     with progress(lines=True) as report:
         result = airports.compare(n_components, seeds, report)
         report("map", 0)

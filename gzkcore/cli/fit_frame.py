@@ -13,7 +13,6 @@ from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.table_rows import FOLDS
 
-from .arguments import LearnerOptions
 from .frame_rows import FrameRows
 from .maps import window_of
 from .output import Progress, if_interrupted
@@ -32,7 +31,7 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Progress) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: Progress) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -49,12 +48,12 @@ def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Prog
     model.recipe_ = asdict(recipe)
     model.save(path)
     if len(rows.truth):
-        with if_interrupted(f"{path} has the model, which was not tested"):
+        with if_interrupted(path, f"{path} has the model, which was not tested"):
             tried = _tried(list(importances), places_among(model)) if names is None else {}
             tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
             if rows.folds is not None:
                 tested = _learned_in_turn(rows, options, report)
-            verdict = judge_model(tested, rows, took, tried, options.random_state, report)
+            verdict = judge_model(tested, rows, took, tried, options["random_state"], report)
     return FrameFit(model, rows, importances, places, verdict)
 
 
@@ -66,11 +65,11 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _learned(
-    rows: FrameRows, used: Integers | slice, options: LearnerOptions, report: Progress
+    rows: FrameRows, used: Integers | slice, options: dict[str, Any], report: Progress
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
-    model = learner(**options._asdict())
+    model = learner(**options)
     model._watch = report
     if rows.source is not None:
         return model.fit(rows.source)
@@ -81,7 +80,7 @@ def _learned(
     return model.fit(rows.train.take(used), rows.y[used], weight, groups=groups)
 
 
-def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Progress) -> Tested:
+def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: Progress) -> Tested:
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):

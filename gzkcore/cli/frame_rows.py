@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from gzkcore.rows.frames import (
     typed,
 )
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
-from gzkcore.rows.values import Values
+from gzkcore.rows.values import Values, missing_of
 from gzkcore.tabular.table_rows import FOLDS, copies_of
 
 from .arguments import TestBy
@@ -86,7 +87,7 @@ class TableSource:
     weights: str | None = None  # the column of these
     n_rows: int = 0  # that the last pass has read
 
-    def __iter__(self) -> Iterator[tuple[Frame, Values] | tuple[Frame, Values, Doubles]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         recipe, table = self.recipe, self.table
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
         kinds[recipe.target] = self.target_kind
@@ -100,17 +101,15 @@ class TableSource:
             rows = np.arange(first, first + len(values[recipe.target]))
             used = ~held_out(rows, self.test_fraction, self.seed)
             for name in kinds if self.drop_missing else [recipe.target]:
-                used &= ~_missing(values[name])
+                used &= ~missing_of(values[name])
             values = {name: column[used] for name, column in values.items()}
             n_rows += int(used.sum())
             y = values.pop(recipe.target)
             if self.classify:
                 y = _as_labels(table, recipe.target, y)
-            frame = recipe.frame(table, rows[used], values)
-            if self.weights:
-                yield frame, y, _weights(table, self.weights, values[self.weights], rows[used])
-            else:
-                yield frame, y
+            frame, rows = recipe.frame(table, rows[used], values), rows[used]
+            more = [self.weights] if self.weights else []
+            yield frame, y, *(_weights(table, name, values[name], rows) for name in more)
         self.n_rows = n_rows
 
 
@@ -148,7 +147,10 @@ def read_rows(
         say(_about_drawn(table, len(whole), n_rows, most_bytes, by))
     n_read = len(whole)
     if drop_missing:
-        whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
+        there = ~np.any([missing_of(whole[name]) for name in (*columns, target)], axis=0)
+        whole, numbers = whole.take(there), numbers[there]
+        if len(whole) < n_read:
+            say(f"{counted(n_read - len(whole), 'row')} with missing values left out")
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], numbers, classify, say)
@@ -160,16 +162,15 @@ def read_rows(
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
-    known = FrameRows(recipe, classify, frame, y, frame, y)
-    if weights:
-        weight = _weights(table, weights, whole[weights][there], numbers[there])
-        known = replace(known, weight=weight)
+    weight = _weights(table, weights, whole[weights][there], numbers[there]) if weights else None
+    known = FrameRows(recipe, classify, frame, y, frame, y, weight=weight)
     if n_read < n_rows and not by.columns:
         share = SHARE if test_fraction is None else test_fraction
         source = TableSource(
             table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed, weights
         )
-        return _divided_by_number(known, source, numbers[there])
+        test = held_out(numbers[there], share, seed)
+        return replace(_parted(known, table, by, test, share), source=source)
     return _divided(known, table, by, column, test_fraction, seed, say)
 
 
@@ -194,25 +195,15 @@ def _about_drawn(
     )
 
 
-def _divided_by_number(rows: FrameRows, source: TableSource, numbers: Integers) -> FrameRows:
-    """Return sampled rows, of these numbers in the table, divided as the source divides them."""
-    test = held_out(numbers, source.test_fraction, source.seed)
-    check_shares(source.test_fraction, int((~test).sum()), int(test.sum()))
-    _check_target(source.table, rows.recipe.target, rows.y[~test])
-    return replace(
-        rows, train=rows.train.take(~test), y=rows.y[~test], test=rows.test.take(test),
-        truth=rows.truth[test], source=source,
-    )  # fmt: skip
-
-
 def _divided(
     rows: FrameRows, table: Table, by: TestBy, column: Values | None, test_fraction: float | None,
     seed: int, say: Say,
 ) -> FrameRows:  # fmt: skip
     """Return the rows of the fit and those held out, of rows that are both."""
-    target, y, frame = rows.recipe.target, rows.y, rows.train
+    target, y = rows.recipe.target, rows.y
     groups = _groups(table, by.groups, column) if by.groups and column is not None else None
-    copies = None if by.columns else _copies(frame, y)
+    rows = replace(rows, groups=groups)
+    copies = None if by.columns else _copies(rows.train, y)
     if copies is not None:
         say("many rows are copies of others, which are held out together with them")
     few = test_fraction is None and len(y) < FEW_ROWS
@@ -225,7 +216,7 @@ def _divided(
             if groups is not None:
                 n_groups = len(np.unique(groups))
                 say(f"held out in turn: the {n_groups:,} values of {by.groups}, in {FOLDS} folds")
-            return replace(rows, folds=folds, groups=groups)
+            return replace(rows, folds=folds)
     if test_fraction is None:
         test_fraction = 1 / FOLDS if few and by.last else SHARE
     if by.last is not None and column is not None:
@@ -236,12 +227,19 @@ def _divided(
         test = groups_of(copies, test_fraction, seed) & (test_fraction > 0)
     else:
         test = held_out(np.arange(len(y)), test_fraction, seed)
+    return _parted(rows, table, by, test, test_fraction)
+
+
+def _parted(
+    rows: FrameRows, table: Table, by: TestBy, test: NDArray[np.bool_], share: float
+) -> FrameRows:
+    """Return rows that are both of the fit and of the test without those of the other."""
     train = ~test
-    check_shares(test_fraction, int(train.sum()), int(test.sum()), *by.columns)
-    _check_target(table, target, y[train])
+    check_shares(share, int(train.sum()), int(test.sum()), *by.columns)
+    _check_target(table, rows.recipe.target, rows.y[train])
     return replace(
-        rows, train=frame.take(train), y=y[train], test=frame.take(test), truth=y[test],
-        groups=None if groups is None else groups[train],
+        rows, train=rows.train.take(train), y=rows.y[train], test=rows.test.take(test),
+        truth=rows.truth[test], groups=None if rows.groups is None else rows.groups[train],
         weight=None if rows.weight is None else rows.weight[train],
     )  # fmt: skip
 
@@ -314,7 +312,7 @@ def _last_rows(
             f"{table.path}: column {name!r} has text, which has no last value; name a column of "
             "dates or numbers with --test-last, or hold out groups, --test-groups"
         )
-    known = column[~_missing(column)]
+    known = column[~missing_of(column)]
     if not len(known) or known.min() == known.max():
         what = "has one value only" if len(known) else "has no value"
         raise ValueError(
@@ -357,43 +355,27 @@ def _whole_groups(
     return test
 
 
-def _without_missing(
-    whole: Frame, names: list[str], numbers: Integers, say: Say
-) -> tuple[Frame, Integers]:
-    """Leave out rows in which one of these is missing; return the numbers of the others too."""
-    there = np.ones(len(whole), dtype=bool)
-    for name in names:
-        there &= ~_missing(whole[name])
-    if dropped := int((~there).sum()):
-        say(f"{counted(dropped, 'row')} with missing values left out")
-    return whole.take(there), numbers[there]
-
-
-def _missing(column: Values) -> NDArray[np.bool_]:
-    """Say which values of a frame's column are missing."""
-    if column.dtype.kind == "O":
-        return np.array([value is None for value in column], dtype=bool)
-    return np.asarray(np.isnat(column) if column.dtype.kind == "M" else np.isnan(column))
-
-
 def _prepared(
     table: Table, target: str, columns: list[str], whole: Frame, numbers: Integers, places: bool,
     is_every: bool, say: Say,
 ) -> tuple[Recipe, Frame]:  # fmt: skip
-    """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
         for name, kind in kinds.items():
             if kind != NUMBER:
                 raise table.bad_type(name, "dates" if kind == DATE else kind)
-        west = _west(whole[columns[1]])
+        longitudes = whole[columns[1]][np.isfinite(whole[columns[1]])]
+        start, end = widest_gap(longitudes) if longitudes.size else (0.0, 0.0)
+        # At the date line, unless it cuts the data apart.
+        west = from_west((start + end) / 2) if end - start >= GAP else -180.0
         recipe = Recipe(target, columns, list(kinds.values()), places=True, west=west)
         return recipe, recipe.frame(table, numbers, whole.values)
-    empty = [name for name in columns if _missing(whole[name]).all()]
-    names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
+    empty = [name for name in columns if missing_of(whole[name]).all()]
+    texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
+    names = [name for name, few in texts.items() if few is None]
     if empty:
         say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
-    doubts = {name: doubtful_texts(whole[name]) for name in columns if kinds[name] == TEXT}
+    doubts = {name: doubtful_texts(whole[name]) for name in texts}
     if plain := [name for name in names if not doubts[name]]:
         say(f"left out, since more than half of their texts differ: {', '.join(plain)}")
     for name, doubt in doubts.items():
@@ -413,35 +395,24 @@ def _prepared(
             f"{table.path}: every column is empty, or holds text with a different value in more "
             "than half of the rows, so that there is nothing to predict from; choose other columns"
         )
-    seen = {name: _few_texts(whole[name]) for name in kept if kinds[name] == TEXT}
     recipe = Recipe(
         target, kept, [kinds[name] for name in kept],
-        seen={name: texts for name, texts in seen.items() if texts},
+        seen={name: few for name, few in texts.items() if few and name in kept},
         forms={name: form for name, form in table.forms.items() if form and name in kept},
         missing=sorted(table.reading.missing),
     )  # fmt: skip
     return recipe, recipe.frame(table, numbers, whole.values)
 
 
-def _is_a_name(column: Values) -> bool:
-    """Say whether texts tell rows apart and nothing else."""
+def _few_texts(column: Values) -> list[str] | None:
+    """Return the different texts of a column, none of many; None if they only tell rows apart."""
     there = [text for text in column if text is not None]
-    return mostly_different(len(set(there)), len(there))
-
-
-def _few_texts(column: Values) -> list[str]:
-    """Return the different texts of a column, none if there are many."""
-    texts = {text for text in column if text is not None}
+    texts = {*there}
+    if mostly_different(len(texts), len(there)):
+        return None
     if are_booleans(texts):
         texts = {*as_booleans(np.array([*texts], dtype=object))}
     return sorted(texts) if len(texts) <= FREQUENT else []
-
-
-def _west(longitudes: Doubles) -> float:
-    """Return where longitudes are to begin: at the date line, unless it cuts the data apart."""
-    there = longitudes[np.isfinite(longitudes)]
-    start, end = widest_gap(there) if there.size else (0.0, 0.0)
-    return from_west((start + end) / 2) if end - start >= GAP else -180.0
 
 
 def _targets(
@@ -454,7 +425,7 @@ def _targets(
             "another target"
         )
     text = column.dtype.kind == "O"
-    there = ~_missing(column)
+    there = ~missing_of(column)
     if not there.any():
         raise ValueError(
             f"{table.path}: column {target!r} has no value in any row; choose another target"
@@ -464,19 +435,14 @@ def _targets(
         more = f" ({word!r} means none; --missing '' makes it a value)" if word else ""
         first = numbers[~there][0] + 1
         say(f"{counted(missing, 'row')} {has} no {target}, data row {first} first{more}; left out")
-    if text:
-        filled = column.copy()
-        filled[~there] = ""
-        return _as_labels(table, target, filled), there
-    if classify:
-        return _as_labels(table, target, np.where(there, column, 0)), there
+    if text or classify:
+        return _as_labels(table, target, np.where(there, column, "" if text else 0)), there
     if len(np.unique(column[there])) == 2:
         say(f"{target} has two values; gzkcore fit --classify treats them as labels")
     return column, there
 
 
 def _as_labels(table: Table, target: str, y: Values) -> Values:
-    """Return text, or whole numbers, as labels."""
     if y.dtype.kind == "O":
         return y.astype(str)
     if not np.all(y == np.round(y)):

@@ -2,7 +2,6 @@
 
 import csv
 import math
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,11 +12,10 @@ import numpy as np
 from gzkcore._util.extras import needs
 from gzkcore._util.files import check_writable, replacing
 from gzkcore._util.memory import available_memory
-from gzkcore._util.typing import Doubles
 
 from .arguments import check_free
 from .cells import GLOBE, Cells, Window
-from .output import Progress, rounded
+from .output import rounded
 from .recipes import PLACE
 
 OUTPUTS = (".nc", ".tif", ".tiff", ".csv")
@@ -31,7 +29,20 @@ CELL_BYTES = 64  # of a cell's place, prediction and standard deviation, while t
 def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window:
     """Return the window "south,north,west,east", that of the fit in whole steps, or the globe."""
     if window is not None:
-        return _window_of(window)
+        try:
+            south, north, west, east = map(float, window.split(","))
+        except ValueError:
+            south = north = west = east = math.nan
+        right = -90 <= south < north <= 90 and -180 <= west < east <= 360 and east - west <= 360
+        if not right:
+            raise ValueError(
+                f"--window {window} must be south,north,west,east in degrees, such as "
+                "35,60,-10,30: latitudes from -90 to 90, longitudes from -180 to 360, smaller ones "
+                "first"
+                + f"; beyond the date line add 360 to the east: {east + 360:g}"
+                * (west > east)
+            )
+        return south, north, west, east
     if not of_fit or (*of_fit,) == GLOBE or not LEAST_STEP <= step <= 180:
         return GLOBE
     south, north, west, east = of_fit
@@ -66,36 +77,6 @@ def grid_of(step: float, window: Window) -> Cells:
         north - (north - south) * (np.arange(rows) + 0.5) / rows,
         west + (east - west) * (np.arange(columns) + 0.5) / columns,
     )
-
-
-def _window_of(window: str) -> Window:
-    """Return the window that a text says."""
-    try:
-        south, north, west, east = map(float, window.split(","))
-    except ValueError:
-        south = north = west = east = math.nan
-    right = -90 <= south < north <= 90 and -180 <= west < east <= 360 and east - west <= 360
-    if not right:
-        raise ValueError(
-            f"--window {window} must be south,north,west,east in degrees, such as 35,60,-10,30: "
-            "latitudes from -90 to 90, longitudes from -180 to 360, smaller ones first"
-            + (f"; beyond the date line add 360 to the east: {east + 360:g}" if west > east else "")
-        )
-    return south, north, west, east
-
-
-def predict_grid(
-    cells: Cells,
-    rows_at: Callable[[Doubles], Any],
-    compute: Callable[[Any], list[Any]],
-    report: Progress,
-) -> list[Any]:
-    """Return the columns that are computed of all cells, row by row."""
-    places, parts = cells.places, []
-    for start in range(0, len(places), CELLS_AT_A_TIME):
-        parts.append(compute(rows_at(places[start : start + CELLS_AT_A_TIME])))
-        report("predicting", min(1.0, (start + CELLS_AT_A_TIME) / len(places)))
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def check_grid_output(output: Path, labels: bool, names: list[str], force: bool) -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import zoom
@@ -30,8 +30,6 @@ from gzkcore.solve.kernel_system import HELD_ROWS
 from .cells import GLOBE, Cells, Window
 from .recipes import PLACE
 
-ENDINGS = (".png", ".pdf", ".svg")
-
 # Elevations in steps, from green at sea level to brown; the last go on.
 UP_TO = (0, 100, 300, 600, 1000, 1500, 2200, 3200)
 LAND = (
@@ -54,9 +52,6 @@ DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of 
 RIM = 0.4  # points
 SPREAD = (0.02, 0.98)  # quantiles of the standard deviations shown that their colours span
 LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
-EXTENDS: dict[tuple[bool, bool], Literal["neither", "min", "max", "both"]] = {
-    (False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both",
-}  # fmt: skip
 UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
 ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
@@ -77,7 +72,7 @@ class Surface:
     ends: tuple[float, float] = (-math.inf, math.inf)  # of the data: colours span no more
 
 
-@styled
+@styled()
 def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
     """Draw `map_of` a surface."""
     save_picture(map_of(surface, title, label), path)
@@ -103,7 +98,7 @@ def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) ->
     if std is None:
         near = max(surface.length_km / 2, _spacing_km(places))
         opacity = np.clip(2 - _distance_km(places, middles) / near, 0, 1)
-        hatched = f"hatched: more than {_rounded(2 * near)} km from all of them"
+        hatched = f"hatched: more than {as_plain(2 * near, 2)} km from all of them"
     else:
         opacity, limit = _known(std, surface.spread)
         limit_told = _with_unit(as_plain(limit, 3), label)
@@ -124,7 +119,10 @@ def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) ->
     label = fitted_to(label, LONG_LABEL)
     draw(axes, values, opacity, norm, colors, label)
     drawn = _apart(places, window)
-    _draw_dots(axes, drawn, west)
+    axes.plot(  # seen on any colour: black, in a white rim
+        from_west(drawn[:, 1], west), drawn[:, 0], "o", color="black", alpha=0.85,
+        markersize=_dot(drawn), markeredgecolor="white", markeredgewidth=RIM,
+    )  # fmt: skip
     titled(axes, title, inches=wide - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
     dots = f"dots: {some}{counted(len(places), 'training point')}"
@@ -149,18 +147,16 @@ def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, told: str) -
     window = window_of(places)
     most = float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
     norm = Normalize(-most if errors.min() < 0 else 0.0, most)
-    size = min(MOST_DOT, max(LEAST_DOT, DOTS / math.sqrt(len(places)))) ** 2
-    longitude = from_west(places[:, 1], window[2])
     dots = axes.scatter(
-        longitude, places[:, 0], s=2 * size, c=errors, norm=norm, cmap="RdBu_r", edgecolors=FAINT,
-        linewidths=RIM, zorder=2,
+        from_west(places[:, 1], window[2]), places[:, 0], s=2 * _dot(places) ** 2, c=errors,
+        norm=norm, cmap="RdBu_r", edgecolors=FAINT, linewidths=RIM, zorder=2,
     )  # fmt: skip
     _draw_ground(axes, window)
     _draw_scale(axes, norm, dots.cmap, told)
     titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {told}", inches=4.2)
 
 
-@styled
+@styled()
 def draw_elevation(path: Path, surface: Surface) -> None:
     """Draw the elevation of the land in metres, in steps, hatched where too little is known.
 
@@ -232,7 +228,6 @@ def _cells(window: Window, share: int = 1) -> Cells:
 
 
 def _middles(cells: Cells) -> Doubles:
-    """Return latitude and longitude of each cell, row by row."""
     places = cells.places
     places[:, 1] = from_west(places[:, 1])
     return places
@@ -272,8 +267,10 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
     bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    ends = bool(std.min() < bounds[0]), bool(std.max() > bounds[-1])  # arrows where there is more
-    return BoundaryNorm(bounds, colors.N, extend=EXTENDS[ends]), colors
+    # Arrows where there is more.
+    extends: Any = ("neither", "min", "max", "both")
+    extend = extends[(std.min() < bounds[0]) + 2 * (std.max() > bounds[-1])]
+    return BoundaryNorm(bounds, colors.N, extend=extend), colors
 
 
 def _range_told(std: Doubles, norm: Any, label: str) -> str:
@@ -322,7 +319,6 @@ def _flat(window: Window) -> float:
 
 
 def _draw_ground(axes: Any, window: Window) -> None:
-    """Draw coasts and degrees of a window."""
     south, north, west, east = window
     _draw_coasts(axes, window)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=_flat(window), anchor="W")
@@ -334,7 +330,6 @@ def _draw_ground(axes: Any, window: Window) -> None:
 
 
 def _draw_scale(axes: Any, norm: Any, colors: Any, label: str) -> None:
-    """Draw the colours of values beside a map."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.ticker import FuncFormatter
 
@@ -363,13 +358,8 @@ def _apart(places: Doubles, window: Window) -> Doubles:
     return places[np.sort(first)]
 
 
-def _draw_dots(axes: Any, places: Doubles, west: float) -> None:
-    """Draw places as dots that are seen on any colour: black, in a white rim."""
-    size = min(MOST_DOT, max(LEAST_DOT, DOTS / math.sqrt(len(places))))
-    axes.plot(
-        from_west(places[:, 1], west), places[:, 0], "o", color="black", alpha=0.85,
-        markersize=size, markeredgecolor="white", markeredgewidth=RIM,
-    )  # fmt: skip
+def _dot(places: Doubles) -> float:
+    return min(MOST_DOT, max(LEAST_DOT, DOTS / math.sqrt(len(places))))
 
 
 def _draw_coasts(axes: Any, window: Window) -> None:
@@ -402,21 +392,16 @@ def length_km(model: Any, places: Doubles) -> float:
     lengths = 1 / np.ravel(model.kernel_.scale())
     if model.encoder_.on_sphere_:
         return EARTH_KM * float(lengths.mean())
-    across = math.cos(math.radians(float(np.median(places[:, 0]))))
-    degrees = [
-        _degrees(column) * (across if column["name"] == PLACE[1] else 1.0)
-        for column in model.encoder_.columns_
-        if "scale" in column
-    ]
+    degrees = []  # that a unit of each encoded column is
+    for column in model.encoder_.columns_:
+        if "scale" in column:
+            unit = float(column["scale"])
+            if column["name"] == PLACE[1]:
+                unit *= math.cos(math.radians(float(np.median(places[:, 0]))))
+            if "quantiles" in column:  # of ranks where most values lie: normal scores of -1 and 1
+                unit *= np.diff(np.quantile(column["quantiles"], [0.159, 0.841]))[0] / 2
+            degrees.append(unit)
     return DEGREE_KM * float(np.min(lengths * np.array(degrees)))
-
-
-def _degrees(column: dict[str, Any]) -> float:
-    """Return how many degrees a unit of an encoded column is, of ranks where most values lie."""
-    if "quantiles" not in column:
-        return float(column["scale"])
-    low, high = np.quantile(column["quantiles"], [0.159, 0.841])  # normal scores of -1 and 1
-    return float(column["scale"] * (high - low) / 2)
 
 
 def told_km(km: float) -> str:
@@ -519,8 +504,3 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
 def _tick(value: float) -> str:
     """Return a number beside colours as one prints it, without the rest of a sum of steps."""
     return f"{value:,.10g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _rounded(km: float) -> str:
-    """Return kilometres with two digits."""
-    return f"{float(f'{km:.2g}'):,g}"

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .arguments import origin
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -32,28 +30,22 @@ class InterruptedWorkError(Exception):
 
 
 @contextlib.contextmanager
-def if_interrupted(told: str) -> Iterator[None]:
-    """On Ctrl-C, say what is kept."""
+def if_interrupted(kept: Path, told: str = "") -> Iterator[None]:
+    """On Ctrl-C, say what is kept, if it is there: by default results to go on from."""
+    told = told or f"finished results are in {kept}; repeat the command to resume"
     try:
         yield
     except KeyboardInterrupt:
-        raise InterruptedWorkError(f"interrupted; {told}") from None
+        raise InterruptedWorkError("interrupted" + f"; {told}" * kept.exists()) from None
 
 
 @contextlib.contextmanager
-def resumable(output: Path) -> Iterator[None]:
-    """On Ctrl-C, say where the results are that the same command goes on from."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = f"; finished results are in {output}; repeat the command to resume"
-        raise InterruptedWorkError("interrupted" + kept * output.exists()) from None
-
-
-@contextlib.contextmanager
-def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
-    """Of a bad value, name the option that helps: one that drops rows, or takes other columns."""
+def options_named(
+    *, drops: bool, columns: bool = True, most_bytes: float | None = None
+) -> Iterator[None]:
+    """Of a bad value, or of too little memory, name the option that helps."""
     from gzkcore.rows.values import BadValueError
+    from gzkcore.solve.cost import TooLittleMemoryError
 
     try:
         yield
@@ -65,6 +57,11 @@ def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
         if not columns:
             raise ValueError(f"{error.what}; mend or drop such rows") from None
         raise
+    except TooLittleMemoryError as error:
+        limit = "half of what is free" if most_bytes is None else f"{most_bytes:,.0f} bytes"
+        raise ValueError(
+            f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -111,14 +108,13 @@ def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
 
 
 def _report_in_lines(label: str, share: float | None, now: str = "") -> None:
-    """Tell what share of some work is done, in a line of its own."""
     done = "" if share is None else f"{100 * share:.0f} %"
     tell(" ".join(filter(None, [f"{label}:", done, now])))
 
 
 @contextlib.contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect what the library warns about: of texts that differ in numbers alone the first."""
+    """Collect notes and warnings: of those that differ in numbers alone the first."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -128,25 +124,22 @@ def collected_notes() -> Iterator[list[str]]:
         text = str(warning.message)
         alike.setdefault(re.sub(r"\d+", "", text), []).append(text)
     notes += [
-        f"Note: {first}" + (f" ({len(more)} more like it)" if more else "")
-        for first, *more in alike.values()
+        first + (f" ({len(more)} more like it)" if more else "") for first, *more in alike.values()
     ]
+    notes[:] = [f"Note: {note}" for note in notes]
 
 
-def gamma_notes(kernel: Any, gamma: str) -> list[str]:
+def gamma_notes(kernel: Any, where_from: str | None) -> list[str]:
     """Say what gamma a resolved kernel has, if it has one, and that `fit` learns its own."""
-    value = getattr(kernel, "gamma", None)
-    if value is None:
+    if where_from is None:
         return []
-    where_from = {
+    told = {
         "scale": "by the rule scale, from the variance of the columns",
         "median": "by the rule median, from the distances of the rows",
         "given": "as given",
-    }[origin(gamma)]
-    notes = [f"gamma: {float(value):.4g}, {where_from}"]
-    if origin(gamma) != "given":
-        notes.append("gzkcore fit learns its lengthscales; --gamma sets one")
-    return notes
+    }[where_from]
+    learned = ["gzkcore fit learns its lengthscales; --gamma sets one"] * (where_from != "given")
+    return [f"gamma: {float(kernel.gamma):.4g}, {told}", *learned]
 
 
 def first_of(columns: list[str]) -> str:

@@ -61,7 +61,7 @@ pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
 """
 
 
-@styled
+@styled()
 def write_page(
     found: "FrameFit", result: dict[str, Any], context: Any, report: Progress, path: Path
 ) -> None:
@@ -104,12 +104,10 @@ def write_page(
 
 
 def _lines(lines: list[str]) -> str:
-    """Return lines of text as paragraphs."""
     return "".join(f"<p>{escape(line)}</p>\n" for line in lines)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
-    """Return a table, nothing of no rows."""
     lines = [
         f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>\n"
         for tag, cells in [("th", header), *(("td", row) for row in rows)]
@@ -152,7 +150,6 @@ def _effects(found: "FrameFit", report: Progress) -> str:
 
 
 def _maps(found: "FrameFit", report: Progress) -> str:
-    """Return maps of the surface, and of the errors of held-out rows at their places."""
     recipe, verdict, maps = found.rows.recipe, found.verdict, ""
     if (surface := surface_in(found)) is not None:
         report("drawing the map", None)

@@ -38,7 +38,7 @@ LEAST_BARS = 4  # places for bars: two are no broad ones
 LONG_NAME, LONG_LABEL = 24, 44  # letters of a class or column, and of what is beside an axis
 
 
-@styled
+@styled()
 def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
@@ -88,17 +88,13 @@ def draw_predictions(axes: Any, found: "FrameFit", name: str, inches: float = 5.
             lines.insert(2, f"{100 * np.mean(predicted != truth):.1f} % of predictions are wrong")
         titled(axes, *lines, inches=inches - 1)
     else:
-        errors_told = "" if verdict is None else about_errors(verdict.methods[0])
+        errors = ""
+        if verdict is not None:
+            rmse, r2 = (verdict.methods[0][key] for key in ("rmse", "r2"))
+            more = "" if r2 is None else f", R² {r2:z.3f}"
+            errors = f"root mean squared error {as_plain(rmse, 3)}{more}"
         pairs = np.column_stack([truth, predicted])
-        _draw_agreement(axes, pairs, rows, target, errors_told, inches)
-
-
-def about_errors(summary: dict[str, Any]) -> str:
-    """Say what the error of a test is, for a title; "" without a test."""
-    if summary["rmse"] is None:
-        return ""
-    r2 = "" if summary["r2"] is None else f", R² {summary['r2']:z.3f}"
-    return f"root mean squared error {as_plain(summary['rmse'], 3)}{r2}"
+        _draw_agreement(axes, pairs, rows, target, errors, inches)
 
 
 def _draw_agreement(
@@ -134,15 +130,13 @@ def _draw_agreement(
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
     """Draw how often each label was predicted for each: of many, for the most frequent."""
     from matplotlib.colors import LinearSegmentedColormap
+    from sklearn.metrics import confusion_matrix
 
     counts = [np.count_nonzero(truth == each) for each in classes]
     shown = np.sort(np.argsort(counts)[::-1][:MOST_CLASSES])
     names = [*map(as_written, told_apart([str(classes[i]) for i in shown], LONG_NAME))]
     label = as_written(fitted_to(label, LONG_LABEL // 2))
-    table = np.array(
-        [[np.count_nonzero((truth == a) & (predicted == b)) for b in classes[shown]]
-         for a in classes[shown]]
-    )  # fmt: skip
+    table = confusion_matrix(truth, predicted, labels=classes[shown])
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     clear = LinearSegmentedColormap.from_list("clear", [f"{BLUE}00", BLUE])  # on any paper
     image = axes.imshow(shares, cmap=clear, vmin=0, vmax=1, aspect="auto")

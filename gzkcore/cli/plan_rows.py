@@ -120,7 +120,7 @@ def drawn_rows(
         every = read_rows(
             table, asked.target, asked.columns, places=asked.sphere, classify=classify,
             test_fraction=0, drop_missing=False, seed=seed, report=report,
-            say=lambda text: notes.append(f"Note: {text}"),
+            say=notes.append,
         )  # fmt: skip
         return *_some_of(every, seed), len(every.y)
 
@@ -165,7 +165,7 @@ def _rows_of_numbers(
     if not asked.sphere and {*asked.columns} == {*table.beside(asked.target)}:
         ranges = {k: v for k, v in sample.numbering.found().items() if k in asked.columns}
         if ranges and (told := about_row_numbers(ranges, asked.columns)):
-            notes.append(f"Note: {told}")
+            notes.append(told)
     if asked.target:
         check_targets_differ(table, asked.target, sample.low[-1], sample.high[-1])
     y, inputs = sample.values[:, -1] if asked.target else None, sample.values[:, :width]

@@ -98,6 +98,8 @@ def text_of(result: dict[str, Any]) -> FrameText:
         if not (line.startswith(NO_PLACES) and result["lengthscale_km"])
         and not (line.startswith(RATE_OF_CHOICE) and result["methods"])  # the table tells another
     ]
+    more = "; without --lat and --lon they are used too, but no map can be drawn"
+    more *= result["places_alone"]
     if result["lengthscale_km"]:
         shorter = " in the direction in which it is shorter" if region else ""
         told.append(f"Lengthscale{shorter}: {told_km(result['lengthscale_km'])}.")
@@ -110,7 +112,8 @@ def text_of(result: dict[str, Any]) -> FrameText:
         [f"What was chosen{unit}:", *told],
         _about_columns(result, written),
         _about_sureness(result["sure"]),
-        [*_about_unused(result["unused"], result["places_alone"]), *result["notes"]],
+        ([f"Left out: {some_of(result['unused'])}{more}"] if result["unused"] else [])
+        + result["notes"],
     )
 
 
@@ -159,7 +162,6 @@ def _about_few(n_train: int, n_test: int) -> list[str]:
 
 
 def _next_step(model: str, data: str) -> str:
-    """Say how to predict with a model."""
     end = ending(Path(data)) or ".csv"  # of standard input, or a folder
     return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (
         {".npz": ".npy", ".nc": ".csv"}.get(end, end)
@@ -196,7 +198,6 @@ def _alike(methods: list[dict[str, Any]]) -> Callable[[float], str]:
 
 
 def _rows_of(result: dict[str, Any]) -> str:
-    """Say how many rows there are to learn from and to test by."""
     if result["folds"]:
         return f"{counted(result['train_rows'], 'row')}, {result['folds']}-fold cross-validation"
     return f"{result['train_rows']:,} training rows, {result['test_rows']:,} held out"
@@ -210,7 +211,6 @@ def _what_columns_mean(result: dict[str, Any]) -> str:
 
 
 def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:
-    """Say which columns matter."""
     error = result["error_of_some"]
     matter = {
         name: found for name, found in result["shuffled"].items() if found > LEAST_RISE * error
@@ -220,9 +220,8 @@ def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> l
         return [none] if result["shuffled"] else []
     shown = [f"{name} {written(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
     more = f"; and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
-    as_they_are = written(error)
     return [
-        f"Columns that matter, and the error if each is shuffled ({as_they_are} if none is):",
+        f"Columns that matter, and the error if each is shuffled ({written(error)} if none is):",
         f"{'; '.join(shown)}{more}.",
     ]
 
@@ -248,16 +247,7 @@ def _about_best(result: dict[str, Any]) -> list[str]:
     return [f"{names} {'has' if len(better) == 1 else 'have'} a smaller error here."]
 
 
-def _about_unused(names: list[str], places_alone: bool) -> list[str]:
-    """Say which columns are left out, and how to use them beside places."""
-    if not names:
-        return []
-    more = "; without --lat and --lon they are used too, but no map can be drawn" * places_alone
-    return [f"Left out: {some_of(names)}{more}"]
-
-
 def _about_sureness(sure: dict[str, float | None]) -> list[str]:
-    """Say how far a prediction may be trusted."""
     if "mean_probability" in sure:
         lines = (
             "Uncertainty: the mean probability of the predicted class is "

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ STD_ROWS = 6000
 MOST_ROWS, MOST_COLUMNS = 1000, 50  # in which, and of which, columns are shuffled
 LEAST_RISE = 1.01  # of the error where a column that matters is shuffled
 
-Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
-
 
 @dataclass(frozen=True)
 class Tested:
@@ -40,11 +38,9 @@ class Tested:
         return np.unique(np.concatenate([model.classes_ for model in self.models]))
 
     def predict(self, rows: Frame) -> Doubles:
-        """Predict all rows held out, or others in their place."""
-        return self.gathered(lambda _, model, held: model.predict(rows.take(held)))
-
-    def predict_proba(self, rows: Frame) -> Doubles:
-        """Return the probabilities of all labels, 0 of those that a model has not seen."""
+        """Predict all rows held out, or others in their place: of labels their probabilities."""
+        if not hasattr(self.models[0], "classes_"):
+            return self.gathered(lambda _, model, held: model.predict(rows.take(held)))
         return self.gathered(
             lambda i, model, held: self.aligned(i, model.predict_proba(rows.take(held)))
         )
@@ -56,7 +52,7 @@ class Tested:
         )
 
     def aligned(self, i: int, shares: Doubles) -> Doubles:
-        """Return the probabilities that a model gives its own labels as those of all labels."""
+        """Return the probabilities of all labels, 0 of those that a model has not seen."""
         found = np.zeros((len(shares), len(self.classes)))
         found[:, np.searchsorted(self.classes, self.models[i].classes_)] = shares
         return found
@@ -95,18 +91,13 @@ def judge_model(
     report: Progress,
 ) -> Verdict:  # fmt: skip
     """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
-    predict = tested.predict_proba if rows.classify else tested.predict
     report("predicting held-out rows", None)
-    predicted, truth = predict(rows.test), rows.truth
-    judge = _judge_of(tested, rows)
-    predictions, seconds, failed = _baselines(tested, rows, report)
-    name = type(tested.models[0]).__name__
+    predicted, truth = tested.predict(rows.test), rows.truth
+    others, failed = _baselines(tested, rows, report)
     methods = [
-        {"method": method, **judge(truth, values), "seconds": time}
+        {"method": method, **_judged(tested, rows, truth, values), "seconds": seconds}
         | {"of_folds": _of_folds(tested, truth, values, rows.classify)}
-        for method, values, time in zip(
-            [name, *predictions], [predicted, *predictions.values()], [took, *seconds], strict=True
-        )
+        for method, values, seconds in [(type(tested.models[0]).__name__, predicted, took), *others]
     ]
     of_some, shuffled = _shuffled(tested, rows, tried, seed, report)
     sure, spread = _how_sure(tested, rows.test, truth, predicted)
@@ -118,14 +109,13 @@ def judge_model(
 
 def _baselines(
     tested: Tested, rows: FrameRows, report: Progress
-) -> tuple[dict[str, Doubles], list[float], list[str]]:
-    """Return predictions of the rows held out, the seconds of a fit, and what could not be fitted.
+) -> tuple[list[tuple[str, Doubles, float]], list[str]]:
+    """Return names, predictions of the rows held out and seconds of a fit; and what has failed.
 
     Whatever they raise: the fit before may have taken hours.
     """
     baselines = CLASSIFICATION if rows.classify else REGRESSION
-    found: dict[str, Doubles] = {}
-    took: list[float] = []
+    found: list[tuple[str, Doubles, float]] = []
     failed: list[str] = []
     for done, (name, predict) in enumerate(baselines.items()):
         report("baselines", done / len(baselines), name)
@@ -133,15 +123,14 @@ def _baselines(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found[name] = tested.gathered(
-                    functools.partial(_by_baseline, predict, tested, rows)
-                )
+                work = functools.partial(_by_baseline, predict, tested, rows)
+                predicted = tested.gathered(work)
+                seconds = (time.perf_counter() - started) / len(tested.models)
+                found.append((name, predicted, seconds))
             except Exception as error:  # noqa: BLE001  a baseline's, of any kind
                 failed.append(f"{name} could not be fitted: {' '.join(str(error).split())}")
-                continue
-        took.append((time.perf_counter() - started) / len(tested.models))
     report("baselines", 1)
-    return found, took, failed
+    return found, failed
 
 
 def _by_baseline(
@@ -177,11 +166,11 @@ def _shuffled(
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(len(rows.truth))[:MOST_ROWS])
     tested = replace(tested, folds=tested.folds[some])
-    predict = tested.predict_proba if rows.classify else tested.predict
-    judge, frame, truth = _judge_of(tested, rows), rows.test.take(some), rows.truth[some]
+    frame, truth = rows.test.take(some), rows.truth[some]
 
     def error(shown: Frame) -> float:
-        return float(next(iter(judge(truth, predict(shown)).values())) or 0)
+        found = _judged(tested, rows, truth, tested.predict(shown))
+        return float(next(iter(found.values())) or 0)
 
     found = {}
     for done, (name, columns) in enumerate(list(tried.items())[:MOST_COLUMNS]):
@@ -192,17 +181,14 @@ def _shuffled(
     return error(frame), dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
-def _judge_of(tested: Tested, rows: FrameRows) -> Judge:
-    """Return what judges predictions of the rows that are tested."""
+def _judged(
+    tested: Tested, rows: FrameRows, truth: Values, predicted: Doubles
+) -> dict[str, float | None]:
     if rows.classify:
-        return functools.partial(_judged_labels, tested.classes)
+        return _judged_labels(tested.classes, truth, predicted)
     means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
-    return functools.partial(_judged_numbers, means[tested.folds])
-
-
-def _judged_numbers(mean: Doubles, truth: Values, predicted: Doubles) -> dict[str, float | None]:
     squares = np.square(truth - predicted)
-    of_mean = float(np.mean(np.square(truth - mean)))
+    of_mean = float(np.mean(np.square(truth - means[tested.folds])))
     rmse = float(np.sqrt(squares.mean()))
     error = float(squares.std()) / (2 * max(rmse, 1e-300) * np.sqrt(len(truth)))
     r2 = 1 - rmse**2 / of_mean if of_mean else None

@@ -3,24 +3,23 @@
 Matplotlib is imported only for drawing.
 """
 
-import functools
+import contextlib
 import io
 import itertools
 import math
 import re
 import statistics
 import textwrap
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import as_plain, counted
 
-Drawn = TypeVar("Drawn")
-Arguments = ParamSpec("Arguments")
+Named: TypeAlias = tuple[tuple[float, float], str]  # a point of a picture, and its name
 
 INK, FAINT, PAPER = "#24303c", "#8b95a1", "#ffffff"
 NOTHING, HATCH = "#eef1f5", "#b4bdc9"  # where nothing is known: no colours of a scale
@@ -97,33 +96,21 @@ def titled(axes: Any, *lines: str, inches: float) -> None:
     axes.set_title(as_written(wrapped("\n".join(lines), inches)))
 
 
-def styled(draw: Callable[Arguments, Drawn]) -> Callable[Arguments, Drawn]:
-    """Return a function that draws in this style, and leaves the user's own alone."""
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """Draw in this style, and leave the user's own alone; a decorator too."""
+    from cycler import cycler
+    from matplotlib import rc_context
 
-    @functools.wraps(draw)
-    def in_style(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Drawn:
-        from cycler import cycler
-        from matplotlib import rc_context
-
-        style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
-        with rc_context(style):
-            return draw(*args, **kwargs)
-
-    return in_style
+    style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
+    with rc_context(style):
+        yield
 
 
 # ---- plans and comparisons
 
 
-class _Named(NamedTuple):
-    """A point of a picture with a name."""
-
-    place: tuple[float, float]
-    name: str
-    color: str
-
-
-@styled
+@styled()
 def draw_plan(
     path: Path,
     table: list[dict[str, Any]],
@@ -176,13 +163,9 @@ def draw_plan(
     if least < floor:
         axes.set_ylim(bottom=floor)
     plain_ticks(axes.yaxis)
-    written = axes.yaxis.get_major_formatter()
+    at_least = 1.001 * floor if least < floor else 0
     axes.yaxis.set_major_formatter(
-        FuncFormatter(
-            lambda value, place: (
-                ("≤ " if least < floor and value <= 1.001 * floor else "") + written(value, place)
-            )
-        )
+        FuncFormatter(lambda value, _: ("≤ " if value <= at_least else "") + f"{value:,g}")
     )
     axes.xaxis.set_major_locator(FixedLocator(widths))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -192,7 +175,7 @@ def draw_plan(
     save_picture(figure, path)
 
 
-@styled
+@styled()
 def draw_comparison(
     path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
 ) -> None:
@@ -217,7 +200,7 @@ def draw_comparison(
     figure = Figure(figsize=(wide, 6.2), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     named = _named_methods(rows, list(panels))
-    corners: list[list[_Named]] = []
+    corners: list[list[Named]] = []
     for number, (key, label) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), number + 1)
         _draw_methods(axes, features, key, named)
@@ -309,7 +292,6 @@ def plain_numbers(axis: Any) -> None:
 
 
 def _points(rows: list[dict[str, Any]], method: str, key: str) -> tuple[list[float], ...]:
-    """Return the seconds, errors and widths of a method."""
     of_method = [row for row in rows if row["method"] == method]
     errors = [max(row[key], 1e-16) for row in of_method]
     return [r["seconds"] for r in of_method], errors, [r["n_components"] for r in of_method]
@@ -324,7 +306,7 @@ def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     return front
 
 
-def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> list[_Named]:
+def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> list[Named]:
     """Draw the steps below which there is nothing; return corners of methods that have names.
 
     They end at the whole kernel where its error is 0, which is at the foot of the picture.
@@ -342,7 +324,7 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str
         zorder=1, label="Pareto front", scalex=False, scaley=False,
     )  # fmt: skip
     return [
-        _Named((row["seconds"], row[key]), name_of(row["method"], row["n_components"]), INK)
+        ((row["seconds"], row[key]), name_of(row["method"], row["n_components"]))
         for row in front
         if row["method"] in named and row[key] > 0
     ]
@@ -389,20 +371,19 @@ def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst:
         ).set_in_layout(False)
 
 
-def _name(axes: Any, points: list[_Named], renderer: Any) -> None:
+def _name(axes: Any, points: list[Named], renderer: Any) -> None:
     """Write names beside points, below and left if possible, where none overlaps other text."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
-    taken = [_around(axes.transData.transform(point.place)) for point in points]
+    taken = [_around(axes.transData.transform(place)) for place, _ in points]
     taken += [text.get_window_extent(renderer) for text in axes.texts]
     for line in axes.lines:
         if line.get_color() != GREY and line.get_marker() not in ("", "None", None):
             taken += map(_around, axes.transData.transform(line.get_xydata()))
-    for point in points:
+    for place, name in points:
         text = axes.annotate(
-            point.name, point.place, (0, 0), textcoords="offset points", size=8, color=point.color,
-            path_effects=halo,
+            name, place, (0, 0), textcoords="offset points", size=8, color=INK, path_effects=halo
         )  # fmt: skip
         text.set_in_layout(False)
         for ha, va, offset in PLACES:
@@ -417,7 +398,6 @@ def _name(axes: Any, points: list[_Named], renderer: Any) -> None:
 
 
 def _around(place: Any) -> Any:
-    """Return the box of a marker."""
     from matplotlib.transforms import Bbox
 
     return Bbox([place - 5, place + 5])

@@ -76,10 +76,6 @@ KERNELS_TRIED = 3  # at least, where none is asked for
 Watch: TypeAlias = Callable[[str, float | None, str], Any]
 
 
-def unwatched(stage: str, share: float | None, stands: str) -> None:
-    """Tell nobody."""
-
-
 @dataclass
 class Candidate:
     """What was tried: its error on rows held out, and what that took."""
@@ -176,16 +172,7 @@ class Report:
 class Trials:
     """Errors of kernels on rows held out.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    Y : ndarray of shape (n, n_targets)
-        About standardised.
-    weight : ndarray of shape (n,) or None
-    splits : list of (rows to fit to, rows held out)
-    report : Report
-    seed : int
-    watch : callable
+    Targets Y, (n, n_targets), are about standardised; splits are (rows to fit to, rows held out).
     """
 
     def __init__(
@@ -196,7 +183,7 @@ class Trials:
         splits: Sequence[Split],
         report: Report,
         seed: int,
-        watch: Watch = unwatched,
+        watch: Watch = lambda *_: None,
     ) -> None:
         self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
         self.report, self.seed, self.watch = report, seed, watch
@@ -382,7 +369,6 @@ class Trials:
         return np.vstack([self._squares_of(kernel, split, slopes) for kernel, split in pairs])
 
     def _squares_of(self, kernel: Kernel, split: Split, slopes: Integers | None) -> Doubles:
-        """Return the same of one split."""
         rows, held_out = split
         found = np.full((len(held_out), len(self.alphas)), np.inf)
         noise = None if self.weight is None else 1.0 / self.weight[rows]
@@ -553,7 +539,6 @@ class _Lessons:
         return found
 
     def _tell(self, name: str) -> None:
-        """Tell that a search for lengths begins."""
         share = min(self.n_done / self.n_expected, 1.0)
         self.trials.watch("learning lengthscales", share, name)
         self.n_done += 1

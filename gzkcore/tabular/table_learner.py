@@ -7,7 +7,6 @@ on centres, or features) by its cost on all rows; and fits this form to all rows
 
 import contextlib
 import copy
-import itertools
 import math
 import numbers
 import os
@@ -35,7 +34,7 @@ from gzkcore._util.validation import (
     check_weights,
 )
 from gzkcore._util.warn import collected_warnings, warn
-from gzkcore._util.wording import counted, seconds_told
+from gzkcore._util.wording import as_plain, counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel, asks_targets
@@ -63,7 +62,6 @@ from .kernel_search import (
     coordinates,
     searched,
     try_model,
-    unwatched,
 )
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
@@ -129,7 +127,7 @@ class TableLearner(BaseEstimator):
         _report=holds(Report),
     )
     _of_one_row = False
-    _watch: Watch = staticmethod(unwatched)  # is told what the fit does; no file keeps it
+    _watch: Watch = staticmethod(lambda *_: None)  # is told what the fit does; no file keeps it
 
     model_: Any
     kernel_: Kernel | None
@@ -406,7 +404,9 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         fits = room.whole()
-        takes = f"; this last fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
+        takes = (
+            f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
+        )
         told = f"the whole kernel on {counted(n, 'row')}{takes}."
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
@@ -487,11 +487,10 @@ def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
 
 def _by_residuals(watch: Watch) -> Callable[[SolveProgress], None]:
     """Return what tells of the steps of the final fit, whose residual is on its way to TOL."""
-    numbers = itertools.count(1)
 
     def tell(now: SolveProgress) -> None:
         share = math.log(max(now.residual, TOL)) / math.log(TOL)
-        stands = f"step {next(numbers)}, residual {now.residual:.1g}"
+        stands = f"step {now.n_steps}, residual {now.residual:.1g}"
         watch("fitting", min(max(share, 0.0), 1.0), stands)
 
     return tell
@@ -536,10 +535,6 @@ def _likelier(
             return 0.0
 
     return min(among, key=value)
-
-
-def _rounded(seconds: float) -> str:
-    return f"{float(f'{seconds:.1g}'):,g}"
 
 
 def _chosen(

@@ -146,6 +146,18 @@ def test_what_is_refused(capsys, globe, plain):
             "--decimal-comma is for tables, but --grid reads no table",
         ),
         (
+            ["model.gzk", "--grid", "1", "--output", "m.nc", "--encoding", "utf-8"],
+            "--encoding is for tables, but --grid reads no table",
+        ),
+        (
+            ["model.gzk", "--grid", "1", "--output", "m.nc", "--missing", "NIL"],
+            "--missing is for tables, but --grid reads no table",
+        ),
+        (
+            ["model.gzk", "--grid", "1", "--output", "m.nc", "--no-formulas"],
+            "--no-formulas is for tables, but --grid reads no table",
+        ),
+        (
             ["model.gzk", "--grid", "1", "--output", "m.nc", "--name", "latitude"],
             "--name latitude is the name of an axis",
         ),

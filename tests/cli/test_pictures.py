@@ -14,7 +14,7 @@ from gzkcore.cli import pictures
 from gzkcore.evaluate.draw import styled
 
 
-@styled
+@styled()
 def draw_agreement(pairs, rows, label, errors=""):
     """Draw predicted against actual values as `draw_frame` does."""
     figure = Figure(figsize=(6.4, 6.2), layout="constrained")
