@@ -59,8 +59,8 @@ def whole_kernel(model, X):
 def varying_noise(_):
     """Fit to rows enough to tell that their noise grows with a column."""
     rng = np.random.default_rng(0)
-    X = rng.uniform(0, 3, (240, DIM))
-    y = np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 3 * rng.standard_normal(240)
+    X = rng.uniform(-3, 3, (240, DIM))
+    y = np.sin(X[:, 0]) + np.exp(X[:, 1] - 1) * rng.standard_normal(240)
     return gzk.KernelRegressor(cv=2, random_state=0).fit(X, y)
 
 

@@ -16,14 +16,15 @@ PLAIN = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{0,18})?)?)?"
 # Without y, m and d, which a name begins with, a month is n, and a is the day or b is.
 DATED = re.compile(
     r"""(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\ +)?
-    (?:(?P<y1>\d{4})(?P<mark1>[-/.\ ])(?P<m1>\d\d?)(?:(?P=mark1)(?P<d1>\d\d?))?  # 2024-12-31
+    (?:(?P<y1>\d{4})(?P<mark1>[-/.\ ])(?P<m1>\d\d?)(?P=mark1)(?P<d1>\d\d?)      # 2024-12-31
+    |(?P<y7>\d{4})[-/](?P<m7>\d\d?)                                           # 2024-12
     |(?P<y2>\d{4})(?P<m2>\d\d)(?P<d2>\d\d)                                    # 20241231
     |(?P<a>\d\d?)(?P<mark3>[-/.\ ])(?P<b>\d\d?)(?P=mark3)(?P<y3>\d{4})         # 31.12.2024
     |(?P<d4>\d\d?)(?:st|nd|rd|th)?[-/.\ ]*(?P<n4>[a-z]{3,9})\.?[-/,.\ ]+(?P<y4>\d{4}|\d\d)
     |(?P<n5>[a-z]{3,9})\.?[-,\ ]+(?:(?P<d5>\d\d?)(?:st|nd|rd|th)?[-,\ ]+)?(?P<y5>\d{4})
     |(?P<y6>\d{4})[-/.\ ](?P<n6>[a-z]{3,9})[-/.\ ](?P<d6>\d\d?))
     (?:(?:T|,?\ +)(?P<hour>\d\d?)
-       (?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:\.(?P<part>\d{0,18}))?)?)?
+       (?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<part>\d{0,18}))?)?)?
        (?:\ *(?P<half>[ap])\.?m\.?)?
        (?:\ *(?:utc|gmt)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?)?)?
     (?:\ *\(?(?P<zone>[a-z]{1,5})\)?)?\ *""",
@@ -40,7 +41,6 @@ ZONES = {
     "mdt": -6, "pst": -8, "pdt": -7, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "eet": 2,
     "eest": 3, "msk": 3, "jst": 9, "aest": 10, "aedt": 11,
 }  # fmt: skip
-ALONE = np.ones(1, dtype=bool)
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
 DAY_FIRST, MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
 DAYS = 19000101, 21001231  # whole numbers between these may be days
@@ -101,7 +101,7 @@ def _date(text: str, form: str) -> datetime.datetime:
     zone = found and (found["zone"] or "z").lower()
     if found is None or zone not in ZONES:
         raise ValueError(text)
-    part = {name.rstrip("123456"): value for name, value in found.groupdict().items() if value}
+    part = {name.rstrip("1234567"): value for name, value in found.groupdict().items() if value}
     a, b = part.get("a"), part.get("b")
     if form == MONTH_FIRST and found["mark3"] != ".":
         a, b = b, a

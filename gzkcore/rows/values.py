@@ -30,6 +30,7 @@ INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas call
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
 FEW_NINES = 99.0  # up to which a code repeats
+VERY_FAR = 10  # times as far as others are from each other: one target is told
 LEAST_GAP = 1e-300  # so that none is divided by 0
 SENTINEL = (
     "{0} has the number {1:g}, far from all others; if it stands for a missing value, leave it "
@@ -37,13 +38,13 @@ SENTINEL = (
 )
 
 
-def sentinel_of(values: Doubles) -> float | None:
+def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     """Return a number that repeats and stands far from all others, as codes for missing ones do.
 
     It is farther from the next one than all others are from each other, or if its digits are not
     7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. Two or
     three such numbers, as 998 and 999, may be beside each other. 999 and the like need not repeat
-    if they are three times as far.
+    if they are three times as far, nor does any target that is ten times as far: it spoils the fit.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
@@ -55,7 +56,8 @@ def sentinel_of(values: Doubles) -> float | None:
             coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
             times = gaps[n_codes - 1] / max(gaps[n_codes:].sum(), LEAST_GAP)
             nines = n_codes == 1 and {*f"{ends[0]:g}"} == {"9"} and ends[0] > FEW_NINES
-            least = 1 if nines and times > 3 else FEWEST_REPEATS
+            alone = (nines and times > 3) or (of_targets and times > VERY_FAR)
+            least = 1 if alone else FEWEST_REPEATS
             some = least <= repeats[:n_codes].sum() <= values.size / 2
             far = times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):

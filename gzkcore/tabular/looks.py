@@ -16,6 +16,8 @@ FEWEST_NUMBERS, SMALLER, FEWEST_CODES = 20, 5.0, 3
 UNKNOWN = "column {!r} has levels that the fit did not see, in {}, such as {!r}: they are unknown"
 TOLD = "column {!r} is {} in {:,} of {}, first {} in {}; {}"
 RANGE = "outside the range of the fit, {} to {},"
+EMPTY = "column {!r} has no value, but had one in every row of the fit: its median is taken"
+CODES = 0, -1, -9, -99  # that stand for missing values too, though not far outside
 CODE = "if it stands for a missing value, leave it empty"
 UNIT = "if it is in another unit, convert it"
 EXTRAPOLATED = "predictions there are extrapolated"
@@ -29,7 +31,7 @@ class Look:
         self.n_rows = self.n_values = 0
         self.counts: Counter[str] = Counter()  # of values that are unlike the fit, by how
         self.first: dict[str, tuple[Any, int]] = {}  # of these, and its row
-        self.is_one = True  # all numbers far outside are equal
+        self.are_one = {"far": True, "outside": True}  # all such numbers are equal
 
     def add_levels(self, texts: Values, new: NDArray[np.bool_]) -> None:
         """Add levels, and which of them no row of the fit had."""
@@ -44,8 +46,9 @@ class Look:
         self._count("far", values, beyond > high - low)
         self._count("outside", values, beyond > 0)
         self._count("small", values, np.abs(halves) < small / SMALLER)
-        if "far" in self.first:
-            self.is_one &= bool((values[beyond > high - low] == self.first["far"][0]).all())
+        for how, those in (("far", beyond > high - low), ("outside", beyond > 0)):
+            if how in self.first:
+                self.are_one[how] &= bool((values[those] == self.first[how][0]).all())
         self.n_values += int(np.count_nonzero(~np.isnan(values)))
         self.n_rows += len(values)
 
@@ -60,15 +63,20 @@ class Look:
         name, dates = self.column["name"], self.column.get("holds") == "dates"
         if n := self.counts["new"]:
             return UNKNOWN.format(name, counted(n, "row"), self.first["new"][0])
+        lacks = self.n_rows >= FEWEST_CODES and not self.n_values
+        if lacks and self.column.get("indicator") is False:
+            return EMPTY.format(name)
         enough = self.n_values >= FEWEST_NUMBERS and not dates
         most = [how for how, n in self.counts.items() if enough and 2 * n > self.n_values]
         how = "far" if self.counts["far"] else most[0] if most else ""
+        if not how and self.are_one["outside"] and self.counts["outside"] >= FEWEST_CODES:
+            how = "outside" if self.first["outside"][0] in CODES and not dates else ""
         if not how:
             return ""
         n, (value, place) = self.counts[how], self.first[how]
         is_code = n >= FEWEST_CODES or {*f"{abs(value):g}"} == {"9"}
         advice = UNIT if most else EXTRAPOLATED
-        if how == "far" and is_code and self.is_one and not dates:
+        if is_code and self.are_one.get(how) and not dates:
             advice = CODE
         low, high, example = (
             str(np.datetime64(int(v), "s")).removesuffix("T00:00:00") if dates else f"{v:g}"

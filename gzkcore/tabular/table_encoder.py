@@ -705,10 +705,11 @@ def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] 
 
 
 def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
-    """Return objects as text, and which are not missing."""
+    """Return objects as text, booleans as 1 and 0, and which are not missing."""
+    numbers = [int(v) if isinstance(v, bool | np.bool_) else v for v in values]
     gone = missing_of(values)
     texts = np.array(
-        ["" if no else str(v).strip() for v, no in zip(values, gone, strict=True)], "O"
+        ["" if no else str(v).strip() for v, no in zip(numbers, gone, strict=True)], "O"
     )
     return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
 

@@ -327,6 +327,7 @@ class TableLearner(BaseEstimator):
         if form.features is None:
             final._watch = _by_residuals(self._watch)
         self.model_ = _fitted(final, table, report)
+        vars(self.model_).pop("_watch", None)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
         self.feature_importances_ = self._importances(table.variances())
 
@@ -508,7 +509,7 @@ def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
 def _tell_codes(Y: Doubles, report: Report) -> None:
     """Warn of targets that seem to be codes for missing ones, and report them."""
     for column in Y.T:
-        if (sentinel := sentinel_of(column)) is not None:
+        if (sentinel := sentinel_of(column, of_targets=True)) is not None:
             told = SENTINEL.format("y", sentinel)
             warn(told, UserWarning)
             report.say(f"{told}.")

@@ -41,7 +41,7 @@ def test_it_is_shown_where_it_belongs():
 
 ROWS = np.random.default_rng(0).standard_normal((60, 3))
 DAYS = pd.DataFrame(
-    {"x": ROWS[:, 0], "day": [f"{1 + i % 28}/{1 + i // 28}/2024" for i in range(60)]}
+    {"x": ROWS[:, 0], "day": [f"{1 + i % 12}/{1 + i // 12}/2024" for i in range(60)]}
 )
 ZONED = pd.DataFrame({"at": ["2024-01-01T00:00+01:00", "2024-01-02T00:00+01:00"]})
 MEANS = NystromFeatures(Gaussian(0.5), 20, random_state=0)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gzkcore.rows.dates import ALONE, dates_of
+from gzkcore.rows.dates import dates_of
 
 
 @pytest.mark.parametrize(("text", "expected", "zoned"), [
@@ -31,6 +31,8 @@ from gzkcore.rows.dates import ALONE, dates_of
     ("2024-01-01+01:00", None, False),
     ("2024-02-30", None, False),
     ("2024-01", "2024-01-01", False),
+    ("2024.1", None, False),
+    ("2017-01-05 03:08:19,250", "2017-01-05T03:08:19.25", False),
     ("2024/12/31", "2024-12-31", False),
     ("2024.12.31 10:30", "2024-12-31T10:30", False),
     ("31-Dec-2024", "2024-12-31", False),
@@ -57,7 +59,7 @@ from gzkcore.rows.dates import ALONE, dates_of
 def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dates, wrong, had_zone = dates_of(np.array([text], dtype=object), ALONE)
+        dates, wrong, had_zone = dates_of(np.array([text], dtype=object), np.ones(1, bool))
     if expected is None:
         assert wrong[0]
     else:

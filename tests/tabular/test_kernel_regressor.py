@@ -1365,6 +1365,14 @@ def test_a_new_level_is_as_unsure_as_levels_differ():
     assert 0.4 < np.median(std) < 0.6  # of noise and effects .48, of y about 6
 
 
+def test_one_target_far_from_all_others_is_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(20, 30, (60, 2)), rng.uniform(20, 30, 60)
+    y[7] = -99
+    with pytest.warns(UserWarning, match="y has the number -99, far from all others"):
+        KernelRegressor(kernel="gaussian", random_state=0).fit(X, y)
+
+
 @pytest.mark.parametrize("in_logs", [True, False])
 def test_logarithms_are_taken_where_they_are_likelier(in_logs):
     rng = np.random.default_rng(0)

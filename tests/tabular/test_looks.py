@@ -50,6 +50,19 @@ def test_a_code_for_missing_values(code, count):
     )
 
 
+def test_a_code_for_missing_values_near_the_others():
+    (found,) = told(KILOGRAMS, [*KILOGRAMS[:50], 0, 0, 0])
+    assert "outside the range of the fit" in found
+    assert found.endswith("first 0 in row 50; if it stands for a missing value, leave it empty")
+    assert told(KILOGRAMS, [*KILOGRAMS[:50], 39, 39, 39]) == []
+
+
+def test_a_column_without_a_value():
+    (found,) = told(KILOGRAMS, [np.nan] * 5)
+    assert found.endswith("has no value, but had one in every row of the fit: its median is taken")
+    assert told([np.nan, *KILOGRAMS], [np.nan] * 5) == []
+
+
 def test_dates_far_from_those_of_the_fit():
     assert told(DAYS, DAYS + pd.Timedelta(days=150)) == []
     (found,) = told(DAYS, [*DAYS[:30], pd.Timestamp("1970-01-01")])
