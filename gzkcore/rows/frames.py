@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 
-from .dates import DAY_FIRST, are_days
+from .dates import DAY_FIRST, are_days, dates_of
 from .files import Table
 from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, meaning_of, tell
 from .values import MISSING, Values, as_number, doubtful_point, plain_value
@@ -307,7 +307,8 @@ def _of_text(
             row = int(wrong.argmax())
             raise table.bad_value(int(rows[row]), name, texts[row], mend=LEAVE_EMPTY)
     if kind == DATE:
-        row = int(there.argmax())
+        form = table.forms.get(name, [DAY_FIRST])[0]
+        row = int(dates_of(values, there, form)[1].argmax())
         raise table.bad_value(
             int(rows[row]), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY
         )

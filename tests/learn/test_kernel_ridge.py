@@ -917,7 +917,6 @@ import os, signal, sys
 import numpy as np
 from gzkcore import Checkpoint, KernelRidge, Matern
 from gzkcore._util import model_io
-from gzkcore.learn import solve
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (3000, 2))
