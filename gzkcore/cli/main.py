@@ -58,7 +58,9 @@ def _reason(error: OSError) -> str:
     reason = "there is no such file" if missing else error.strerror
     if error.filename:
         return f"{error.filename}: {reason}"
-    if error.errno in (errno.ENOSPC, errno.EPIPE):  # of standard output, or a temporary file
+    if error.errno == errno.EPIPE:  # the reader of standard output has seen enough
+        return ""
+    if error.errno == errno.ENOSPC:  # of standard output, or a temporary file
         return f"could not write: {reason}"
     return str(error) if error.errno is None else str(reason)
 
