@@ -166,7 +166,9 @@ NOT_COMPILED = {
     "the limit of smoothed_pinball, which is what is computed": ["losses.pinball"],
     "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
     "a few hundred logarithms at most": ["series.growth_constants", "series.truncate", "table.importances"],
-    "a few operations on a number or two for each row, by NumPy": ["table.class_probabilities", "table.widened"],
+    "a few operations on a number or two for each row, by NumPy": [
+        "table.class_probabilities", "table.gain_of_varying_noise", "table.logarithms", "table.widened",
+    ],
 }  # fmt: skip
 
 # Formula -> what does the same under another name, often a class, and the test that compares them.
@@ -267,7 +269,9 @@ OTHER_NAMES = {
     "solve.preconditioned_conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
     "solve.quadrature_log_determinant": ("log_determinant", "test_as_the_reference"),
     "table.class_probabilities": ("KernelClassifier", "test_powers_are_those_of_the_reference"),
+    "table.gain_of_varying_noise": ("KernelRegressor", "test_gains_are_those_of_the_reference"),
     "table.importances": ("KernelRegressor", "test_importances_are_those_of_the_reference"),
+    "table.logarithms": ("TableEncoder", "test_logarithms_are_those_of_the_reference"),
     "table.normal_scores": ("TableEncoder", "test_ranks_are_those_of_the_reference"),
     "table.outer_widening": ("KernelRegressor", "test_outer_widening_is_that_of_the_reference"),
     "table.widened": ("KernelRegressor", "test_widened_is_that_of_the_reference"),

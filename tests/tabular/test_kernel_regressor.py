@@ -57,6 +57,7 @@ from gzkcore.tabular.kernel_search import (
 )
 from gzkcore.tabular.table_learner import _fitted
 from gzkcore.tabular.table_rows import TableRows
+from gzkcore.tabular.varying_noise import _gains
 
 UNWEIGHTED = dict.fromkeys(
     (
@@ -218,6 +219,13 @@ def test_widening_is_that_of_the_reference(usual):
         ]
         found = widening(errors, spread, usual, weights)
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_gains_are_those_of_the_reference():
+    rng = np.random.default_rng(0)
+    ratios, logs = rng.chisquare(1, 50), rng.standard_normal(50)
+    wanted = reference.table.gain_of_varying_noise(ratios.tolist(), logs.tolist())
+    np.testing.assert_allclose(_gains(ratios, logs).sum(), wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("size", [0.1, 1.2, 2.0, 100.0])
