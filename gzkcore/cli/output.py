@@ -68,7 +68,7 @@ def options_named(
 def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
     """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
 
-    A share of None is not known: the bar goes to and fro until the next kind of work begins.
+    A share of None is not known: the bar goes back and forth until the next kind of work begins.
     Where stderr is no terminal, such as a file, nothing is shown, or if asked for plain lines.
     """
     from rich.console import Console

@@ -65,7 +65,7 @@ def test_predict_says_which_numbers_are_far_outside(capsys):
         r"Note: column 'warm' is far outside the range .* another unit.*", warm_note
     )
     assert re.search(
-        "in 3 of 40 values, first -9999 in data row 38; if it stands for a mis", wind_note
+        "in 3 of 40 values, first -9999 in data row 38; if it stands for a", wind_note
     )
 
 
