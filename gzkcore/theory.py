@@ -30,6 +30,7 @@ from gzkcore._util.validation import (
     raise_not_finite,
 )
 from gzkcore._util.wording import counted
+from gzkcore.kernels.truncation import safe_cut
 from gzkcore.sphere.series import zonal_sum
 from gzkcore.sphere.special import alpha
 
@@ -376,8 +377,7 @@ def dot_product_directions(
 ) -> tuple[int, int, int]:
     """Degree, order and number of directions for a dot-product kernel (Theorem 11).
 
-    q = max{d, 3.7 r^2 beta, r^2 beta + d/2 log(3 r^2 beta / d) + log(C n / (eps lam))},
-    s = max{d/2, 3.7 r^2 beta, r^2 beta / 4 + 1/2 log(C n / (eps lam))}.
+    Cut at q and s, the kernel is off by at most eps lam / (10 n); m is that of Theorem 9 for it.
 
     Parameters
     ----------
@@ -389,10 +389,9 @@ def dot_product_directions(
         As for `required_directions`.
     growth, base : float, default=1.0
         C and beta of Assumption 1, from `truncation.growth_constants`; 1 and 1 for exp(<x, y>).
-        They must hold for derivatives from d on (printed: above d).
+        They must hold for all derivatives (printed: above d).
     printed : bool, default=False
-        Return m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section
-        5 it is the number of rows of Z, in Appendix H the number of directions.
+        Return what is printed; there m is also the number of rows of Z, in Section 5.
 
     Returns
     -------
@@ -401,11 +400,15 @@ def dot_product_directions(
 
     Notes
     -----
-    q and s are correct, but large: `truncation.truncate` finds the smallest ones for a tolerance.
-    The printed m does not follow from the proof: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2
-    choose q-1) is up to 2 (q+d-1 choose q), where 1.1 times is printed; a norm error of .8 eps is
-    not enough for the lower side; and s may be q, not q/2. Here m is that of Theorem 9 for L = s
-    sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
+    The printed q is too small from d = 6 on: for n = 1, d = 30, r = 2.5, lam = 1.9e-13 and eps = .5
+    the cut kernel is off by 20 times what is allowed. The printed s is enough. Here q and s are
+    chosen by what is cut, at most C exp(r^2 beta) (Pr(L > q) + Pr(J > N)) for N < 2s. J is a
+    Poisson number of mean r^2 beta, and L where a walk on the degrees is after J steps:
+    `reference.series.safe_cut` has the proof.
+
+    Nor does the printed m follow: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1) is up
+    to 2 (q+d-1 choose q), not 1.1; a norm error of .8 eps is not enough for the lower side; and s
+    may be q, not q/2. Here L = s sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
 
     Computing Z costs m nnz(X) + n m q + n m q s operations. The printed O((m/q) nnz(X)) omits the
     polynomials and the radial parts, which dominate for dense points of small d.
@@ -418,7 +421,7 @@ def dot_product_directions(
     --------
     >>> from gzkcore.theory import dot_product_directions
     >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
-    (11, 6, 188570)
+    (7, 5, 69841)
     """
     n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
@@ -427,8 +430,11 @@ def dot_product_directions(
         raise ValueError(f"base={base} must be at least 1 by Assumption 1; use 1")
     reach = radius**2 * base
     size = log(check_positive("growth", growth) * n / (epsilon * lam))
-    degree = ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size))
-    order = ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
+    if printed:
+        degree = ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size))
+        order = ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
+    else:
+        degree, order = safe_cut(dim, reach, -size - reach)
     return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
@@ -446,8 +452,7 @@ def gaussian_directions(
 ) -> tuple[int, int, int]:
     """Degree, order and number of directions for the Gaussian exp(-|x-y|^2/2) (Theorem 12).
 
-    q = max{3.7 r^2, d/2 log(2.8 (r^2 + log(n/(eps lam)) + d) / d) + log(n/(eps lam))},
-    s = max{d/2, 3.7 r^2, 1/2 log(n/(eps lam))}.
+    Cut at q and s, the kernel is off by at most eps lam / (10 n); m is that of Theorem 9 for it.
 
     Parameters
     ----------
@@ -455,7 +460,7 @@ def gaussian_directions(
         As for `dot_product_directions`.
     radius : float
         r > 0, the largest norm of the points; for exp(-gamma |x-y|^2) the largest norm of sqrt(2
-        gamma) x.
+        gamma) x. At most 100, unless `printed`.
 
     Returns
     -------
@@ -464,9 +469,9 @@ def gaussian_directions(
 
     Notes
     -----
-    The notes of `dot_product_directions` apply here too. With this q and s the sum of the alpha_l
-    is up to 1.3 times what the proof allows (d = 3, r = 3). For 1,000 points, d = 3, r = 2, lam =
-    .01 and eps = .5 the result is about 10^5 directions, far more than in practice.
+    As for `dot_product_directions`, but the printed q and s are larger, and never too small as far
+    as we know; with them the sum of the alpha_l is up to 1.3 times what the proof allows. For 1,000
+    points, d = 3, r = 2, lam = .01 and eps = .5 the result is about 4 10^5 directions.
 
     References
     ----------
@@ -476,7 +481,7 @@ def gaussian_directions(
     --------
     >>> from gzkcore.theory import gaussian_directions
     >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
-    (17, 15)
+    (12, 10)
     """
     n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
@@ -484,8 +489,13 @@ def gaussian_directions(
     if lam > n:
         raise ValueError(f"lam={lam:g} is above n={n}, so that it is above |K|; use a smaller lam")
     size = log(n / (epsilon * lam))
-    order = ceil(max(dim / 2, 3.7 * radius**2, size / 2))
-    degree = _gaussian_degree(dim, radius, size)
+    if printed:
+        degree = _gaussian_degree(dim, radius, size)
+        order = ceil(max(dim / 2, 3.7 * radius**2, size / 2))
+    elif radius > 100:
+        raise ValueError(f"radius={radius:g} is above 100; use points of smaller norm")
+    else:
+        degree, order = safe_cut(dim, radius**2, -size)
     return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 

@@ -5,6 +5,7 @@ All equation numbers are those of Han, Zandieh, Avron.
 
 from math import ceil, cos, exp, factorial, fsum, inf, lgamma, log, log2, pi, sin, sqrt
 
+from .kernels import Gaussian
 from .special import alpha, gegenbauer, mu, sphere_area
 
 __all__ = [
@@ -229,8 +230,9 @@ def truncate(kernel, dim, radius, tol):
     for the Gaussian the tail Pr(Poisson(r^2) > N). N is the smallest with error <= tol. The
     rectangle l <= N, i <= N//2 contains these terms, so its error is no larger.
 
-    It takes the place of q and s in Han, Zandieh, Avron, Theorems 11 and 12, which are safe, and
-    up to four times too large: r = 4, tol = 1e-6 needs q = 38, s = 20, not 60 and 60.
+    It takes the place of q and s in Han, Zandieh, Avron, Theorems 11 and 12. Those of Theorem 12
+    are up to four times too large: r = 4, tol = 1e-6 needs q = 38, s = 20, not 60 and 60. The q of
+    Theorem 11 may be too small.
 
     Parameters
     ----------
@@ -315,6 +317,47 @@ def angular_energy(degree, a, b, dim):
         )
         for i in range(ceil(a * b) + 50)
     )
+
+
+def safe_cut(dim, reach, tol):
+    """Choose degree and order so that the Gaussian loses at most tol between points of norm <= r.
+
+    exp(-t^2 (1 - x)) = sum_l p_l(t) P_d^l(x), where p_l is `angular_energy` for the norms t
+    and t. As x P_d^l = a P_d^(l+1) + (1 - a) P_d^(l-1) with 0 <= a <= 1, p_l(t) is a probability:
+    that a walk on the degrees, from 0, of J ~ Poisson(t^2) steps up or down by 1, ends at L = l.
+    The term (l, i) is the event L = l, J = l + 2i. For larger t the walk takes more steps, and
+    Pr(L > q) and Pr(J > N) grow: walks cannot pass each other, so one that goes on from a degree
+    >= 0 stays above one that starts at 0. A cut with 2s > N loses at most Pr(L > q) + Pr(J > N)
+    <= sum_(q<l<=N) p_l(r) + 2 Pr(J > N). The two parts get tol/2 each.
+
+    Parameters
+    ----------
+    dim : int
+        d >= 2.
+    reach : float
+        r^2, the square of the largest norm.
+    tol : float
+        > 0.
+
+    Returns
+    -------
+    degree, order : int
+        q and s.
+
+    Examples
+    --------
+    >>> safe_cut(3, 1.0, 1e-3)
+    (4, 4)
+    """
+    radius = sqrt(reach)
+    degree, order, _ = truncate(Gaussian(), dim, radius, tol / 4)
+    lost = 0.0
+    while degree > 0:
+        lost += angular_energy(degree, radius, radius, dim)
+        if lost > tol / 2:
+            break
+        degree -= 1
+    return degree, order
 
 
 def growth_constants(kernel, degree):

@@ -9,6 +9,7 @@ from math import gamma as gamma_function
 
 import numpy as np
 
+from .series import safe_cut
 from .special import alpha
 
 __all__ = [
@@ -344,14 +345,20 @@ def dot_product_directions(
 ):
     """Choose degree, order and number of directions for a dot-product kernel.
 
+    q and s are those of `series.safe_cut` for r^2 beta and eps lam / (10 n C exp(r^2 beta)), with
+    kappa^(l)(0) <= C beta^l (Assumption 1, `series.growth_constants`) for all l. Printed, with
+    Assumption 1 for l > d:
     q = max{ d, 3.7 r^2 beta, r^2 beta + d/2 log(3 r^2 beta / d) + log(C n / (eps lam)) }
     s = max{ d/2, 3.7 r^2 beta, r^2 beta / 4 + 1/2 log(C n / (eps lam)) }
-    with kappa^(l)(0) <= C beta^l (Assumption 1, `series.growth_constants`) for l >= d at least;
-    printed is l > d, with which a term of Eq 51 is not covered.
     Han, Zandieh, Avron, Theorem 11 and Appendix H.
 
-    q and s are right (their proof has wrong constants: it uses cosh(x) <= 0.57 e^x, which is false
-    below .98, and loses a factor (r^2 beta)^l; the error stays below .23 eps lam / (10 n)).
+    Proof. Each term of Eq 12, h_(l,i)(t)^2, is at most C times that of exp(beta <x, y>), which is
+    exp(beta t^2) times that of the Gaussian at the norm t sqrt(beta). It grows with t, and so do
+    its factors.
+
+    The printed s is right where Assumption 1 holds from l = d on: Eq 51 is true, with other
+    constants on the way. The printed q is not: Eq 50 fails for every d, and from d = 6 on more is
+    cut than allowed; see the errata.
     Printed: m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), in Section 5 the number
     of rows of Z, in Appendix H that of directions, with s rows each. The chain of the proof gives
     neither: sum_(l<=q) alpha_(l,d) is (q+d-1 choose q) + (q+d-2 choose q-1), up to twice what is
@@ -382,26 +389,28 @@ def dot_product_directions(
     Examples
     --------
     >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
-    (11, 6, 188570)
+    (7, 5, 69841)
     """
     reach = radius**2 * base
     size = log(growth * n / (epsilon * lam))
-    degree = ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size))
-    order = ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
     if printed:
+        degree = ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size))
+        order = ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
         return degree, order, printed_directions(degree, dim, epsilon, delta, s_lam)
+    degree, order = safe_cut(dim, reach, exp(-size - reach) / 10)
     return degree, order, truncated_directions(degree, order, dim, epsilon, delta, s_lam)
 
 
 def gaussian_directions(n, dim, radius, lam, epsilon, delta, s_lam, *, printed=False):
     """Choose degree, order and number of directions for the Gaussian exp(-||x-y||^2/2).
 
+    q and s are those of `series.safe_cut` for r^2 and eps lam / (10 n). Printed:
     q = max{ 3.7 r^2, d/2 log(2.8 (r^2 + log(n/(eps lam)) + d) / d) + log(n/(eps lam)) }
     s = max{ d/2, 3.7 r^2, 1/2 log(n/(eps lam)) }
-    Han, Zandieh, Avron, Theorem 12 and Appendix I. q and s are safe: the truncation error stays
-    below .004 eps lam / (10 n) (and are large: `series.truncate` finds smaller ones). What is
-    printed for m, and why it is wrong: as for `dot_product_directions`. Moreover the proof bounds
-    sum_l alpha_l min{..} by 1.1 s (q+d-1 choose q), which this q and s exceed for d = r = 3.
+    Han, Zandieh, Avron, Theorem 12 and Appendix I. The printed q and s are larger; we know of no
+    case where they are too small. What is printed for m, and why it is wrong: as for
+    `dot_product_directions`. Moreover the proof bounds sum_l alpha_l min{..} by 1.1 s (q+d-1 choose
+    q), which the printed q and s exceed for d = r = 3.
 
     Parameters
     ----------
@@ -426,14 +435,17 @@ def gaussian_directions(n, dim, radius, lam, epsilon, delta, s_lam, *, printed=F
     Examples
     --------
     >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
+    (12, 10)
+    >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0, printed=True)[:2]
     (17, 15)
     """
     size = log(n / (epsilon * lam))
-    spread = 2.8 * (radius**2 + size + dim) / dim
-    degree = ceil(max(3.7 * radius**2, dim / 2 * log(spread) + size))
-    order = ceil(max(dim / 2, 3.7 * radius**2, size / 2))
     if printed:
+        spread = 2.8 * (radius**2 + size + dim) / dim
+        degree = ceil(max(3.7 * radius**2, dim / 2 * log(spread) + size))
+        order = ceil(max(dim / 2, 3.7 * radius**2, size / 2))
         return degree, order, printed_directions(degree, dim, epsilon, delta, s_lam)
+    degree, order = safe_cut(dim, radius**2, exp(-size) / 10)
     return degree, order, truncated_directions(degree, order, dim, epsilon, delta, s_lam)
 
 

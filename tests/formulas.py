@@ -130,15 +130,17 @@ COMPILED = {
     "series.radial_table": ["special.log_squared_coefficients", "series.radial_table"],
     "sketch.tensor_sketch_variance": ["variances.tensor_sketch_variance"],
     "special.alpha": ["special.exact_alpha", "special.alpha"],
+    "theory.dot_product_directions": ["series.angular_energy"],
+    "theory.gaussian_directions": ["series.angular_energy"],
 }  # fmt: skip
 
 # Why no kernel computes these.
 NOT_COMPILED = {
     "one number from a closed form: nothing to loop over": [
         "block.lemma_4_6", "product.product_kernel", "special.sphere_area", "theory.clustering_bound",
-        "theory.condition_bound", "theory.dot_product_directions", "theory.gaussian_directions",
-        "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein",
-        "theory.projection_directions", "theory.required_directions", "theory.table_1",
+        "theory.condition_bound", "theory.iterations_bound", "theory.johnson_lindenstrauss",
+        "theory.matrix_bernstein", "theory.projection_directions", "theory.required_directions",
+        "theory.table_1",
     ],
     "products of matrices, their inverses, roots and eigenvalues: BLAS's and LAPACK's": [
         "adaptive.monomial_leverage", "centers.sampled_system", "kernel_ridge.prior_scale",
@@ -351,9 +353,12 @@ BENCHMARKS = {
 NOT_TIMED = {
     "a closed form for a few numbers": [
         "series.growth_constants", "special.sphere_area", "theory.clustering_bound",
-        "theory.condition_bound", "theory.dot_product_directions", "theory.gaussian_directions",
-        "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein",
-        "theory.projection_directions", "theory.required_directions", "theory.table_1",
+        "theory.condition_bound", "theory.iterations_bound", "theory.johnson_lindenstrauss",
+        "theory.matrix_bernstein", "theory.projection_directions", "theory.required_directions",
+        "theory.table_1",
+    ],
+    "`truncate` and `angular_energy`, which are timed": [
+        "theory.dot_product_directions", "theory.gaussian_directions",
     ],
     "a few products of matrices, which are BLAS's": [
         "metrics.clustering_cost", "theory.leverage_bound", "theory.ridge_risk",

@@ -537,7 +537,7 @@ VALUES = {
     "theory.required_directions": (st.tuples(shares, shares, sizes, sizes), lambda *_: 1),
     "theory.projection_directions": (st.tuples(shares, shares, sizes, sizes, st.integers(1, 40)), lambda *_: 1),
     "theory.dot_product_directions": (
-        st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes, sizes, sizes),
+        st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes, sizes, st.floats(1, 3)),
         lambda *_: 1,
     ),
     "theory.gaussian_directions": (

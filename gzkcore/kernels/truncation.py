@@ -12,6 +12,7 @@ from gzkcore.sphere.series import check_norm
 from .base import Kernel
 from .dot_product import DotProductKernel
 from .radial import RadialFunctions
+from .shift_invariant import Gaussian
 from .zonal import ZonalKernel
 
 __all__ = ["angular_energy", "growth_constants", "truncate"]
@@ -52,7 +53,8 @@ def truncate(kernel: Kernel, dim: int, radius: float, tol: float) -> tuple[int, 
 
     References
     ----------
-    Han, Zandieh, Avron, Theorems 11 and 12; their q and s are safe but far larger.
+    Han, Zandieh, Avron, Theorems 11 and 12. The q and s of Theorem 12 are far larger; the q of
+    Theorem 11 may be too small (G25 in the errata).
 
     Examples
     --------
@@ -152,6 +154,17 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     out = np.empty(1)
     _series.angular_energy(degree, np.array([a]), np.array([b]), dim, out, 1)
     return float(out[0])
+
+
+def safe_cut(dim: int, reach: float, log_share: float) -> tuple[int, int]:
+    """Return q and s that cost the Gaussian at most exp(log_share) / 10 up to r^2 = reach."""
+    if log_share < -690:
+        raise OverflowError
+    tol, radius, lost = math.exp(log_share) / 10, math.sqrt(reach), 0.0
+    degree, order, _ = truncate(Gaussian(0.5), dim, radius, tol / 4)
+    while degree and (lost := lost + angular_energy(degree, radius, radius, dim)) <= tol / 2:
+        degree -= 1
+    return degree, order
 
 
 def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:

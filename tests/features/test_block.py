@@ -247,6 +247,26 @@ def test_the_bounds_of_lemma_4_6():
     assert lower < printed[0] < printed[1] < upper
 
 
+@pytest.mark.parametrize("k", [100, 1000, 10**4])
+def test_lemma_4_6_with_norms_holds_for_one_block_of_norm_5(k):
+    """B11: by Chernoff's bounds, in logarithms, which do not underflow."""
+    energies = np.array([25.0] + [1.0] * (k - 1))
+    t, s = np.linspace(0, 0.02, 100, endpoint=False), np.geomspace(1e-4, 1e3, 100)
+    for epsilon in (0.2, 0.6, 0.9):
+        lower, upper, _ = formulas.lemma_4_6(energies, epsilon, printed=True)
+        above = -t * upper - (k - 1) / 2 * np.log1p(-2 * t) - np.log1p(-50 * t) / 2
+        below = s * lower - (k - 1) / 2 * np.log1p(2 * s) - np.log1p(50 * s) / 2
+        allowed = math.log(2) - (epsilon**2 - epsilon**3) * k / 4
+        assert np.logaddexp(above.min(), below.min()) <= allowed
+
+
+def test_lemma_4_6_with_norms_fails_for_one_block_of_norm_50():
+    """B11: among 10^4 of norm 1; the coordinate of this block alone is too large too often."""
+    _, upper, _ = formulas.lemma_4_6(np.array([2500.0] + [1.0] * 9999), 0.6, printed=True)
+    chance = math.log(2) + stats.norm.logsf(math.sqrt(upper / 2500))
+    assert chance > math.log(2) - (0.6**2 - 0.6**3) * 10**4 / 4 + 100
+
+
 @pytest.mark.parametrize("t", [0.5, 1.0, 3.0])
 def test_the_bound_that_holds_for_any_blocks(t):
     energies = rng_of(0).gamma(1.0, 1.0, 30)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from points import ball, gaussian, sphere
 from scipy import stats
+from scipy.special import gammaln as log_gamma
 from tolerances import IDENTITY
 
 from gzkcore import reference
@@ -364,6 +365,18 @@ def tails(kernel, norms, dim, degree, order, cosine=1.0, far=60):
     )
 
 
+def gaussian_tails(reach, dim, degree, order, far=150):
+    """Return what the Gaussian loses at norms sqrt(reach): degrees above q, and orders from s on."""
+    ell, i = np.arange(degree + far)[:, None], np.arange(order + far)
+    logs = (
+        log_gamma(ell + dim - 2) - log_gamma(dim - 1) - log_gamma(ell + 1)
+        + np.log(2 * ell + dim - 2) + log_gamma(dim / 2) - reach
+        + (ell + 2 * i) * log(reach / 2) - log_gamma(i + 1) - log_gamma(i + ell + dim / 2)
+    )  # fmt: skip
+    terms = np.exp(logs)
+    return terms[degree + 1 :].sum(), terms[: degree + 1, order:].sum()
+
+
 @pytest.mark.parametrize("dim", [3, 4, 9])
 @pytest.mark.parametrize("cosine", [Fraction(1), Fraction(1, 3), Fraction(-4, 5)])
 def test_a_truncated_kernel_is_off_by_two_tails(dim, cosine):
@@ -408,7 +421,9 @@ def test_assumption_1_must_hold_from_degree_d_on():
     kernel, r = kernels.DotProduct([0, 0, 0, 0, 24]), 0.7
     x = [r, 0.0, 0.0, 0.0]
     for growth in (1e-3, 1e-9):
-        q, s, _ = theory.dot_product_directions(1, 4, r, r**8 / 100, 0.05, 0.1, 1.0, growth=growth)
+        q, s, _ = theory.dot_product_directions(
+            1, 4, r, r**8 / 100, 0.05, 0.1, 1.0, growth=growth, printed=True
+        )
         assert (q, s) == (4, 2)
         cut = formulas.gzk_kernel(x, x, kernel, q, s)
         assert cut == pytest.approx(7 / 8 * r**8, rel=exact)  # not within eps lam / 10
@@ -422,13 +437,76 @@ def test_assumption_1_must_hold_from_degree_d_on():
 @pytest.mark.parametrize("reach", [0.5, 2.0])
 @pytest.mark.parametrize(("growth", "base"), [(1.0, 1.0), (5.0, 3.0)])
 def test_the_tails_of_theorem_11(dim, reach, growth, base):
-    """Eq 50 and 51: each tail is at most eps lam / (20 n), with the theorem's q and s."""
-    r = sqrt(reach / base)
+    """Eq 50 and 51: each tail is at most eps lam / (20 n) here, with the printed q and s."""
+    r, kernel, scale = sqrt(reach / base), Exponential(growth, base), growth * exp(reach)
     for n, lam, eps in [(100, 1.0, 0.5), (10**4, 1e-3, 0.1)]:
-        q, s, _ = theory.dot_product_directions(n, dim, r, lam, eps, 0.1, 5.0, growth, base)
-        high, low = tails(Exponential(growth, base), [r, r], dim, q, s)
+        args = (n, dim, r, lam, eps, 0.1, 5.0, growth, base)
+        q, s, _ = theory.dot_product_directions(*args, printed=True)
+        high, low = tails(kernel, [r, r], dim, q, s)
         assert 0 <= high <= eps * lam / (20 * n)
         assert 0 <= low <= eps * lam / (20 * n)
+        q, s, _ = theory.dot_product_directions(*args)
+        assert 0 < scale * sum(gaussian_tails(reach, dim, q, s)) <= eps * lam / (10 * n)
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "radius", "lam", "factor"),
+    [
+        (1, 3, 0.9, 0.1638, 1.1),
+        (1, 6, 1.273, 0.01338, 2.4),
+        (100, 16, 2.0, 6.1e-5, 5),
+        (1000, 25, 2.5, 4.1e-6, 15),
+        (1, 30, 2.5, 1.9e-13, 40),
+        (1, 100, 4.96, 5.4e-33, 1000),
+    ],
+)
+def test_eq_50_fails_and_eq_51_holds(n, dim, radius, lam, factor):
+    """G25: the printed q is too small; the one that is chosen by what is cut is not."""
+    args, reach = (n, dim, radius, lam, 0.5, 0.1, 5.0), radius**2
+    allowed = 0.5 * lam / (20 * n) * exp(-reach)
+    q, s, _ = theory.dot_product_directions(*args, printed=True)
+    high, low = gaussian_tails(reach, dim, q, s)
+    assert high > factor * allowed
+    assert low < allowed / 50
+    q, s, _ = theory.dot_product_directions(*args)
+    assert 0 < sum(gaussian_tails(reach, dim, q, s)) <= 2 * allowed
+
+
+@pytest.mark.parametrize("size", [-0.5, 0.1, 3.0, 30.0, 300.0])  # log(C n / (eps lam))
+@pytest.mark.parametrize("reach", [0.01, 0.5, 2.0, 20.0])
+def test_what_holds_of_theorem_11(reach, size):
+    """G25: s as printed, and q = max(e^2 r^2 beta, size + 2), whatever the dimension."""
+
+    def last(count):  # sum of x^j / j! over j >= count
+        return sum(exp(j * log(reach) - lgamma(j + 1)) for j in range(count, count + 200))
+
+    q = int(np.ceil(max(exp(2) * reach, size + 2)))
+    assert last(q + 1) <= exp(-size) / 20
+    for dim in (3, 4, 30):
+        s = int(np.ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2)))
+        for i in (s, s + 1, 2 * s):
+            rising = lgamma(i + dim / 2) - lgamma(dim / 2)
+            assert -i * log(4) - lgamma(i + 1) - rising <= -lgamma(2 * i + 2) + exact * i**2
+        terms = [exp(2 * i * log(reach) - lgamma(2 * i + 2)) for i in range(s, s + 100)]
+        assert exp(reach / 2) * sum(terms) <= 0.05 * exp(reach / 2 - 2 * s) * (1 + exact)
+        assert exp(reach / 2 - 2 * s) <= exp(-size) * (1 + exact)
+
+
+@pytest.mark.parametrize("dim", [3, 30])
+def test_degrees_are_places_of_a_walk(dim):
+    """`safe_cut`: Pr(L > q) and Pr(J > N) grow with the norm, and bound what a cut loses."""
+    q, s, before = 3, 3, 0.0
+    for reach in (0.3, 1.0, 3.0, 9.0):
+        table = series.radial_table(kernels.Gaussian(), [sqrt(reach)], dim, 5, 4)[0]
+        for ell in range(6):
+            for i in range(4):  # the walk is at l after l + 2i steps
+                j = ell + 2 * i
+                chance = float(special.mu(ell, j, dim)) * stats.poisson.pmf(j, reach)
+                assert table[ell][i] ** 2 == pytest.approx(chance, rel=exact)
+        above, _ = gaussian_tails(reach, dim, q, s)
+        assert before < above
+        assert sum(gaussian_tails(reach, dim, q, s)) <= above + stats.poisson.sf(2 * s - 1, reach)
+        before = above
 
 
 @pytest.mark.parametrize("dim", [3, 9])
@@ -436,19 +514,29 @@ def test_the_tails_of_theorem_11(dim, reach, growth, base):
 def test_the_tails_of_theorem_12(dim, radius):
     """Eq 54 and 55: the same for the Gaussian, for all norms up to r."""
     for n, lam, eps in [(100, 1.0, 0.5), (10**4, 1e-3, 0.1)]:
-        q, s, _ = theory.gaussian_directions(n, dim, radius, lam, eps, 0.1, 5.0)
+        args = (n, dim, radius, lam, eps, 0.1, 5.0)
+        q, s, _ = theory.gaussian_directions(*args, printed=True)
         for t in (radius, radius / 2):
             high, low = tails(kernels.Gaussian(), [t, t], dim, q, s)
             assert 0 <= high <= eps * lam / (20 * n)
             assert 0 <= low <= eps * lam / (20 * n)
+        q, s, _ = theory.gaussian_directions(*args)
+        for t in (radius, radius / 2):
+            assert 0 < sum(gaussian_tails(t * t, dim, q, s)) <= eps * lam / (10 * n)
 
 
 def test_steps_within_eq_50_and_51_that_fail():
-    """G14: three constants, and the last step of Eq 50 where d is large; the ends stand."""
+    """G14: three constants, the last step of Eq 50 where d is large, and one of Appendix I."""
     for dim in (3, 9, 30):  # from the third line of Eq 50 to the next
         left = lgamma(dim / 2) + dim / 2 * log(2) - log(5) - lgamma(dim)
         assert left > -log(20) - dim / 2 * log(dim / 2) + log(9)
     assert 1 / sqrt(pi) > 2.8 / 5  # in Eq 51, 1/sqrt(pi) turns into 1/5
+
+    for dim in (10, 100):  # before Eq 54; q may be near d/2
+        for share, holds in [(0.6, False), (1.0, True)]:
+            ell = int(share * dim)
+            ratio = lgamma(ell + dim) + lgamma(dim / 2) - lgamma(dim) - lgamma(ell + dim / 2)
+            assert (ratio <= dim / 2 * log(exp(1) * ell / dim)) is holds
 
     dim, reach, size = 16, 9.0, log(1e9)  # size = log(C n / (eps lam))
     q = int(np.ceil(max(dim, 3.7 * reach, reach + dim / 2 * log(3 * reach / dim) + size)))
