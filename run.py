@@ -512,7 +512,7 @@ def bench(*options: str) -> int:
 
 
 def papers(*options: str) -> int:
-    """Reproduce the papers' tables and figures."""
+    """Run the papers' tables and figures anew."""
     install()
     ENVIRONMENT["PYTHONPATH"] = str(ROOT / "asv_bench")
     return run(BIN / "python", "-P", "-m", "papers", *options)

@@ -103,6 +103,19 @@ def test_printed_tables_are_whole():
     assert printed.FEATURES[260_000][0][-1] == 11716
 
 
+def test_claims_that_the_tables_contradict():
+    """G26: Nystrom is faster on Protein, and others are better; B26: Fastfood is once slower."""
+    protein = {method: line[3] for method, line in printed.REGRESSION.items()}
+    error, seconds = protein.pop("Gegenbauer")
+    assert all(line[1] < seconds for line in protein.values())
+    better = [method for method, line in protein.items() if line[0] < error]
+    assert better == ["Nystrom", "Fourier", "FastFood"]
+    assert printed.REGRESSION["Nystrom"][0][0] < printed.REGRESSION["Gegenbauer"][0][0]
+    assert all(min(block) > 1 for block, _ in printed.FEATURES.values())
+    slower = [speed for _, fastfood in printed.FEATURES.values() for speed in fastfood if speed < 1]
+    assert slower == [printed.FEATURES[17_500][1][0]] == [0.6]
+
+
 @pytest.mark.parametrize(("values", "less", "verdict"), [
     ((1.09,), True, "agrees"),
     ((0.8,), True, "better"),
@@ -128,6 +141,28 @@ def test_verdict_of_what_cannot_be_compared():
     assert verdict(1.0, finding="as printed", note="why") == "as printed; why"
     assert verdict("a claim", finding="holds") == "holds"
     assert verdict("a claim", finding="holds", judged=False) == "not comparable"
+
+
+def test_a_capped_search_says_so():
+    """A width above the largest that was tried is no measurement."""
+    cells = [
+        Cell("sphere", "Fourier", "needed", values, note="capped", most=4096.0)
+        for values in [(8192.0, 8192.0), (2048.0, 4096.0, 8192.0), (64.0, 64.0)]
+    ]
+    result = papers.Result("a", "b", False, 3, tuple(cells), {}, {}, (), ())
+    shown = [line[4] for line in result.table()[1]]
+    assert shown == ["more than 4,096", "3,072 in 2 seeds, more than 4,096 in 1", "64 ± 0"]
+    numbers = [(cell["mean"], cell["capped"]) for cell in result.to_dict()["cells"]]
+    assert numbers == [(None, 2), (None, 1), (64.0, 0)]
+    assert "8,192" not in str(result)
+
+
+def test_table_1_of_gegenbauer_is_capped():
+    experiment, setup = of_gegenbauer.Table1(), Setup(quick=False, seeds=1, data=None)
+    outcomes = {"sphere, d = 3 / Fourier / 0": {"width": 8192.0, "more": True}}
+    (needed,) = experiment.cells(setup, outcomes)
+    assert (needed.capped, needed.verdict) == (1, "capped")
+    assert "up to 4,096" in " ".join(experiment.notes(setup))
 
 
 # ---- each experiment

@@ -1,4 +1,4 @@
-"""Reproduce the papers' tables and figures: `python3 run.py papers gegenbauer table2 --quick`."""
+"""Run the papers' tables and figures anew: `python3 run.py papers gegenbauer table2 --quick`."""
 
 import argparse
 import sys

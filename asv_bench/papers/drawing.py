@@ -63,7 +63,8 @@ def _cells(make: Any, cells: Sequence[Cell]) -> Any:
         if shown:
             axes.plot([value for _, value in shown], [y for y, _ in shown], "|", color="#d94801",
                       markersize=11, markeredgewidth=2, label="printed")  # fmt: skip
-        axes.set_yticks(places, [cell.column for cell in group], fontsize=8)
+        names = [f"{cell.column} (or more)" if cell.capped else cell.column for cell in group]
+        axes.set_yticks(places, names, fontsize=8)
         axes.invert_yaxis()
         axes.tick_params(axis="x", labelsize=8)
         axes.set_title(f"{row}, {measure}", fontsize=9)

@@ -1,5 +1,6 @@
 """The base of the experiments of `papers`: their jobs, cells, and verdicts."""
 
+import math
 import statistics
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,8 @@ class Cell:
 
     `values` are those of the seeds. `less` says whether less is better; None: neither. `finding` is
     what an experiment itself concludes, where the two numbers don't tell. `judged` is False where
-    nothing can be concluded, and `note` says why, or what else to bear in mind.
+    nothing can be concluded, and `note` says why, or what else to bear in mind. `most` is the
+    largest value that a search tried: greater ones are only known to be greater.
     """
 
     row: str
@@ -30,16 +32,28 @@ class Cell:
     judged: bool = True
     note: str = ""
     finding: str = ""
+    most: float = math.inf
+
+    @property
+    def found(self) -> tuple[float, ...]:
+        """The values that are known."""
+        return tuple(value for value in self.values if value <= self.most)
+
+    @property
+    def capped(self) -> int:
+        """Number of values that are only known to be above `most`."""
+        return len(self.values) - len(self.found)
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds."""
-        return statistics.fmean(self.values)
+        """Mean over the seeds; a lower bound if some are capped."""
+        return statistics.fmean(min(value, self.most) for value in self.values)
 
     @property
     def spread(self) -> float:
-        """Standard deviation over the seeds, 0 for one."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+        """Standard deviation over the seeds, 0 for one; of no meaning if some are capped."""
+        limited = [min(value, self.most) for value in self.values]
+        return statistics.stdev(limited) if len(limited) > 1 else 0.0
 
     @property
     def verdict(self) -> str:
@@ -73,9 +87,10 @@ class Cell:
             "column": self.column,
             "measure": self.measure,
             "printed": self.printed,
-            "mean": self.mean,
-            "spread": self.spread,
+            "mean": None if self.capped else self.mean,
+            "spread": None if self.capped else self.spread,
             "seeds": len(self.values),
+            "capped": self.capped,
             "verdict": self.verdict,
         }
 
