@@ -18,8 +18,9 @@ HEAD = """\
 
 This page lists every numbered equation of the two papers, the functions that compute it, and the
 tests that check it. `reference` has the formula in plain Python; `gzkcore` has a fast function with
-the same result. The benchmark of an idea is in `asv_bench/benchmarks` under the name of its page. A
-step of a proof has no function: a test checks it by numbers. The last column links to the
+the same result. The benchmark of an idea is in `asv_bench/benchmarks` under the name of its page.
+{with_one} of the {all} entries have a function in `reference`. The other {without} have none: most
+are steps of proofs, and a test checks each by numbers. The last column links to the
 [errata](errata.md). To walk through the papers with Python in hand, read
 [teach_gegenbauer](teach_gegenbauer.md) and [teach_block](teach_block.md).
 
@@ -110,9 +111,15 @@ def table(entries, column):
             yield f"| {' | '.join(cells)} |"
 
 
+def counts():
+    """Count all rows, and those with a function of the reference and without."""
+    found = [bool(row["reference"]) for entries in rows().values() for row in entries]
+    return {"all": len(found), "with_one": sum(found), "without": len(found) - sum(found)}
+
+
 def page():
     """Return the text of docs/equations.md."""
-    parts = [HEAD]
+    parts = [HEAD.format(**counts())]
     for paper, entries in rows().items():
         title, source = TITLES[paper]
         parts.append(f"## {title}\n\n{source}\n\n")

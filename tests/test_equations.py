@@ -216,6 +216,23 @@ def test_the_page_is_up_to_date():
             assert len(re.findall(r"(?<!\\)\|", line)) == 8, f"a cell has a bar in it: {line}"
 
 
+def test_the_readme_counts_the_formulas():
+    """Not every statement has a function, and none of the texts says so."""
+    counts = writer().counts()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{counts['with_one']} of the {counts['all']} entries" in readme
+    assert f"The other {counts['without']}" in readme
+    for path in [ROOT / "README.md", ROOT / "CITATION.cff", *(ROOT / "docs").glob("*.md")]:
+        text = " ".join(path.read_text(encoding="utf-8").split()).lower()
+        for claim in (
+            "every formula of",
+            "every formula is",
+            "tables reproduced",
+            "all of them in the [",
+        ):
+            assert claim not in text, f"{path.name}: {claim}"
+
+
 def test_links_to_the_errata_lead_somewhere():
     headings = re.findall(
         r"^#+ (.*)", (ROOT / "docs/errata.md").read_text(encoding="utf-8"), re.MULTILINE
