@@ -322,13 +322,14 @@ def angular_energy(degree, a, b, dim):
 def safe_cut(dim, reach, tol):
     """Choose degree and order so that the Gaussian loses at most tol between points of norm <= r.
 
-    exp(-t^2 (1 - x)) = sum_l p_l(t) P_d^l(x), where p_l is `angular_energy` for the norms t
-    and t. As x P_d^l = a P_d^(l+1) + (1 - a) P_d^(l-1) with 0 <= a <= 1, p_l(t) is a probability:
-    that a walk on the degrees, from 0, of J ~ Poisson(t^2) steps up or down by 1, ends at L = l.
-    The term (l, i) is the event L = l, J = l + 2i. For larger t the walk takes more steps, and
-    Pr(L > q) and Pr(J > N) grow: walks cannot pass each other, so one that goes on from a degree
-    >= 0 stays above one that starts at 0. A cut with 2s > N loses at most Pr(L > q) + Pr(J > N)
-    <= sum_(q<l<=N) p_l(r) + 2 Pr(J > N). The two parts get tol/2 each.
+    exp(-t^2 (1 - x)) = sum_l p_l(t) P_d^l(x), where p_l is `angular_energy` for the norms t and t.
+    As x P_d^l = a P_d^(l+1) + (1 - a) P_d^(l-1) with 0 <= a <= 1, p_l(t) is a probability: that a
+    walk on the degrees, from 0, of J ~ Poisson(t^2) steps up or down by 1, ends at L = l. The term
+    (l, i) is the event L = l, J = l + 2i. For larger t the walk takes more steps, and Pr(L > q) and
+    Pr(J > N) grow: walks that step at times of their own must meet before one passes the other, and
+    may go on as one; so one that goes on from any degree stays above one from 0. A cut with 2s > N
+    loses at most Pr(L > q) + Pr(J > N) <= sum_(q<l<=N) p_l(r) + 2 Pr(J > N). The two parts get
+    tol/2 each.
 
     Parameters
     ----------
