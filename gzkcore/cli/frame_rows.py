@@ -11,6 +11,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import from_west, widest_gap
 from gzkcore.rows.categories import FREQUENT, mostly_different
+from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
     Frame,
@@ -247,13 +248,14 @@ def _parted(
 def _copies(frame: Frame, y: Values) -> Integers | None:
     """Return numbers of rows, the same of copies; None where few rows have one."""
 
-    def coded(column: Values) -> Integers:
-        texts = column.dtype.kind == "O"
-        plain = np.array(["" if v is None else v for v in column]) if texts else column
-        return np.asarray(np.unique(plain, return_inverse=True)[1])
+    def numbered(column: Values) -> Doubles:
+        if column.dtype.kind == "O":
+            texts = np.array(["" if text is None else text for text in column])
+            return np.unique(texts, return_inverse=True)[1].astype(np.float64)
+        numbers = seconds_of_array(column) if column.dtype.kind == "M" else column
+        return np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
 
-    columns = np.column_stack([coded(column) for column in frame.values.values()])
-    return copies_of(columns.astype(np.float64), coded(y)[:, None].astype(np.float64))
+    return copies_of(np.column_stack([*map(numbered, frame.values.values())]), numbered(y)[:, None])
 
 
 def _folds(y: Values, classify: bool, groups: Integers | None, seed: int) -> Integers | None:

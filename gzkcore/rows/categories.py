@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 
-from .values import Values, as_number
+from .dates import MONTHS
+from .values import Values
 
 SEEN = 1000  # different texts, spread over all, that tell what a column seems to hold
 NEARLY_ALL = 0.95  # of them that must fit
@@ -34,8 +35,9 @@ GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
 NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
 SEPARATED_TWICE = rf"[+-]?(?:{GROUPED}+[.,]\d+|{GROUPED}{{2,}})"
 MEASURED = r"[+-]?\d+(?:[.,]\d+)?(?: [^\W\d_]| ?(?:[^\W\d_]{2}|[%°µ]))\S{0,11}"  # has a unit
+ABOUT = r"[~≈<>≤≥=]+ ?\d[\d.,]*|\d[\d.,]* ?(?:±|\+/?-) ?\d[\d.,]*|0[xX][\da-fA-F]+"
 LOST = {
-    "dates": "if they are dates, pass pandas.to_datetime of the column",
+    "dates": "if they are dates, pass pandas.to_datetime of the column; if numbers, convert them",
     "numbers": "for numbers write all in one unit, or remove it, and convert them",
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }
@@ -56,7 +58,6 @@ def category_of(
         return {"name": name, "kind": "constant"}
     n_levels, n_values = len(levels) - int(missing.any()), len(values) - int(missing.sum())
     if order is None and mostly_different(n_levels, n_values):
-        _warn_of_lost(name, spread([level for level in levels.tolist() if level]))
         return {"name": name, "kind": "name"}
     if len(levels) == 2 and (order is None or len(order) == 2):
         return {"name": name, "kind": "category", "first": levels[0], "levels": [levels[1]]}
@@ -88,7 +89,7 @@ def what_texts_seem(texts: list[str]) -> str:
         return ""
     if every(DATES):
         return "dates"
-    if every(MEASURED):
+    if every(MEASURED) or every(ABOUT):
         return "numbers"
     if not every(NUMBERS):
         return "dates" if texts and dates_shape(texts) else ""
@@ -101,12 +102,15 @@ def what_texts_seem(texts: list[str]) -> str:
 
 def dates_shape(texts: list[str]) -> str:
     """Return a text with the one shape of most texts, if this may be of dates; else ""."""
-    shapes = Counter(map(_shape, texts))
-    shape, count = shapes.most_common(1)[0]
-    if 2 * count <= len(texts) or shape[0] != "9" or shape.count("9") < 2:
+    shape, count = Counter(map(_shape, texts)).most_common(1)[0]
+    if 2 * count <= len(texts):
         return ""
-    alike = (text for text in texts if _shape(text) == shape)
-    return next((text for text in alike if sum(map(str.isdigit, text)) > 4), "")
+    alike = [text for text in texts if _shape(text) == shape]
+    if re.fullmatch(r"a\W9|9\Wa", shape):  # Dec-24
+        words = {re.sub(r"\W|\d", "", text).lower() for text in alike}
+        return alike[0] if words <= MONTHS.keys() else ""
+    numbered = shape[0] == "9" and shape.count("9") > 1
+    return next((t for t in alike if numbered and sum(map(str.isdigit, t)) > 4), "")
 
 
 def _shape(text: str) -> str:
@@ -128,26 +132,18 @@ def spread(texts: list[str]) -> list[str]:
 
 def example_of(texts: list[str]) -> str:
     """Return a text of those that seem to be dates or numbers that is one."""
-    like = f"{DATES}|{NUMBERS}|{MEASURED}"
+    like = f"{DATES}|{NUMBERS}|{MEASURED}|{ABOUT}"
     return next((t for t in texts if re.fullmatch(like, t)), "") or dates_shape(texts)
 
 
-def _warn_of_lost(name: str, texts: list[str]) -> None:
-    """Warn where texts that are left out are numbers, or seem to be numbers or dates."""
-    told = ""
-    others = [text for text in texts if np.isnan(as_number(text))]
-    if len(others) <= (1 - NEARLY_ALL) * len(texts):
-        but = f", but for such as {others[0]!r}" if others else ""
-        told = (
-            f"which are numbers{but}; if these measure something, convert them, in pandas "
-            "to_numeric(..., errors='coerce')"
-        )
-    elif seem := what_texts_seem(texts):
-        told = f"such as {example_of(texts)!r}; {LOST[seem]}"
-    if told:
+def warn_of_doubt(column: dict[str, Any], texts: list[str]) -> None:
+    """Warn where texts that are left out, or are categories, seem to be numbers or dates."""
+    texts = spread(texts)
+    if seem := what_texts_seem(texts):
+        done = "left out" if column["kind"] == "name" else "taken for categories"
         warn(
-            f"column {name!r} is left out: it holds text, and nearly every row has a different "
-            f"one, {told}",
+            f"column {column['name']!r} is {done}: it holds texts such as {example_of(texts)!r}; "
+            f"{LOST[seem]}",
             UserWarning,
         )
 

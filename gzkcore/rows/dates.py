@@ -3,6 +3,7 @@
 import calendar
 import datetime
 import re
+import zoneinfo
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,18 @@ from gzkcore._util.typing import Doubles
 from .values import Values
 
 PLAIN = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{0,18})?)?)?", re.ASCII)
+# How programs write dates: Tue Dec 31 23:59:58 2024, 31/Dec/2024:23:59:58.
+CTIME = re.compile(
+    r"(?:[a-z]{3} +)?([a-z]{3}) +(\d\d?) (\d\d?:\d\d\S*)( [a-z]{1,5})? (\d{4})",
+    re.ASCII | re.IGNORECASE,
+)
+LOGGED = re.compile(r"\[?(\d\d?/[a-z]{3}/\d{4}):([^\]]*)\]?", re.ASCII | re.IGNORECASE)
 # Without y, m and d, which a name begins with, a month is n, and a is the day or b is.
 DATED = re.compile(
     r"""(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\ +)?
     (?:(?P<y1>\d{4})(?P<mark1>[-/.\ ])(?P<m1>\d\d?)(?P=mark1)(?P<d1>\d\d?)      # 2024-12-31
-    |(?P<y7>\d{4})[-/](?P<m7>\d\d?)                                           # 2024-12
+    |(?P<y7>(?:1[5-9]|2[01])\d\d)[-/](?P<m7>\d\d?)                            # 2024-12
+    |(?P<y8>\d{4})-?W(?P<w8>\d\d)(?:-?(?P<d8>[1-7]))?                         # 2024-W52-2
     |(?P<y2>\d{4})(?P<m2>\d\d)(?P<d2>\d\d)                                    # 20241231
     |(?P<a>\d\d?)(?P<mark3>[-/.\ ])(?P<b>\d\d?)(?P=mark3)(?P<y3>\d{4})         # 31.12.2024
     |(?P<d4>\d\d?)(?:st|nd|rd|th)?[-/.\ ]*(?P<n4>[a-z]{3,9})\.?[-/,.\ ]+(?P<y4>\d{4}|\d\d)
@@ -27,7 +35,7 @@ DATED = re.compile(
        (?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<part>\d{0,18}))?)?)?
        (?:\ *(?P<half>[ap])\.?m\.?)?
        (?:\ *(?:utc|gmt)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?)?)?
-    (?:\ *\(?(?P<zone>[a-z]{1,5})\)?)?\ *""",
+    (?:\ *[\[(]?(?P<zone>[a-z]{1,5}|[a-z]+/[a-z_/]+)[\])]?)?\ *""",
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
 CLOCK = re.compile(
@@ -44,18 +52,37 @@ ZONES = {
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
 DAY_FIRST, MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
 DAYS = 19000101, 21001231  # whole numbers between these may be days
+FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
 NOW_MOST = 2068  # a year of two digits is no later
 
 
-def are_days(values: Doubles) -> bool:
-    """Say whether all numbers, some of which may be missing, are days such as 20241231."""
-    if not len(values) or values[0] < DAYS[0] or values[0] > DAYS[1]:  # soon, in most columns
-        return False
+def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
+    """Return the dates of numbers such as 20241231, 20241231235958 or 202412.
+
+    None if some are no year, month and day, with hours, minutes and seconds or without, or no month
+    of a year; and if few months differ, unless they `surely` are some. NaT for 30 February.
+    """
     there = values[~np.isnan(values)]
-    if not there.size or there.min() < DAYS[0] or there.max() > DAYS[1]:
-        return False
-    month, day = there // 100 % 100, there % 100
-    return bool(np.all((there % 1 == 0) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)))
+    n_digits = len(f"{there[0]:.0f}") if there.size else 0
+    if n_digits not in (6, 8, 10, 12, 14):
+        return None
+    months_alone = n_digits == 6
+    if months_alone and not surely and np.unique(there).size < FEWEST_MONTHS:
+        return None
+    times = there * 10.0 ** (14 - n_digits) + (1e6 if months_alone else 0)
+    if times.min() < DAYS[0] * 1e6 or times.max() >= (DAYS[1] + 1) * 1e6 or np.any(there % 1):
+        return None
+    parts = times[:, None] // [1e10, 1e8, 1e6, 1e4, 1e2, 1] % [1e4, 1e2, 1e2, 1e2, 1e2, 1e2]
+    if np.any(parts[:, 1:3] < 1) or np.any(parts[:, 1:] > [12, 31, 23, 59, 59]):
+        return None
+    year, month, day, *clock = parts.T.astype(np.int64)
+    months = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1)
+    days = months.astype("M8[D]") + (day - 1)
+    found = days.astype("M8[us]") + np.array([3600, 60, 1]) @ clock * np.timedelta64(1, "s")
+    found[days.astype("M8[M]") != months] = "NaT"
+    dates = np.full(len(values), np.datetime64("NaT", "us"))
+    dates[~np.isnan(values)] = found
+    return dates
 
 
 def order_of(texts: list[str]) -> str:
@@ -97,11 +124,12 @@ def _date(text: str, form: str) -> datetime.datetime:
     if form not in (DAY_FIRST, MONTH_FIRST):
         date = datetime.datetime.strptime(text, form)
         return date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
-    found = DATED.fullmatch(text)
-    zone = found and (found["zone"] or "z").lower()
-    if found is None or zone not in ZONES:
+    if found := CTIME.fullmatch(text):
+        text = "{1} {0} {4} {2}{3}".format(*found.groups(""))
+    text = LOGGED.sub(r"\1 \2", text)
+    if (found := DATED.fullmatch(text)) is None:
         raise ValueError(text)
-    part = {name.rstrip("1234567"): value for name, value in found.groupdict().items() if value}
+    part = {name.rstrip("12345678"): value for name, value in found.groupdict().items() if value}
     a, b = part.get("a"), part.get("b")
     if form == MONTH_FIRST and found["mark3"] != ".":
         a, b = b, a
@@ -114,16 +142,31 @@ def _date(text: str, form: str) -> datetime.datetime:
         hour = hour % 12 + 12 * (half.lower() == "p")
     if "hour" in part and "minute" not in part and not half and len(part["hour"]) < 2:
         raise ValueError(text)
-    east = datetime.timedelta(hours=ZONES[str(zone)])
+    year, day = year - 100 * (year > NOW_MOST and len(part["y"]) == 2), int(part.get("d") or a or 1)
+    if "w" in part:
+        first = datetime.date.fromisocalendar(year, int(part["w"]), day)
+        year, month, day = first.year, first.month, first.day
+    minute, second = int(part.get("minute", 0)), int(part.get("second", 0))
+    ends = hour == 24 and minute == second == 0  # the day
+    micros = int(part.get("part", "0").ljust(6, "0")[:6] or 0)
+    date = datetime.datetime(
+        year, month, day, 0 if ends else hour, minute, second, micros, _zone_of(part)
+    )
+    return date + datetime.timedelta(days=int(ends))
+
+
+def _zone_of(part: dict[str, str]) -> datetime.tzinfo:
+    """Return the zone in a date, or raise ValueError."""
+    name = part.get("zone", "z")
     if "sign" in part:
         east = datetime.timedelta(hours=int(part["hours"]), minutes=int(part.get("minutes", 0)))
-        east = -east if part["sign"] == "-" else east
-    return datetime.datetime(
-        year - 100 * (year > NOW_MOST and len(part["y"]) == 2), month,
-        int(part.get("d") or a or 1), hour, int(part.get("minute", 0)),
-        int(part.get("second", 0)), int(part.get("part", "0").ljust(6, "0")[:6] or 0),
-        datetime.timezone(east),
-    )  # fmt: skip
+        return datetime.timezone(-east if part["sign"] == "-" else east)
+    if name.lower() in ZONES:
+        return datetime.timezone(datetime.timedelta(hours=ZONES[name.lower()]))
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
+        raise ValueError(name) from error
 
 
 def hours_of(text: str) -> float:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 
-from .dates import DAY_FIRST, are_days, dates_of
+from .dates import DAY_FIRST, dates_of
 from .files import Table
-from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, meaning_of, tell
-from .values import MISSING, Values, as_number, doubtful_point, plain_value
+from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, days_of, meaning_of, tell
+from .values import MISSING, Values, as_number, bare, doubtful_point, plain_value
 
 KINDS = (NUMBER, DATE, TEXT)
 
@@ -217,10 +217,13 @@ def _finite(table: Table, name: str, values: Values, rows: Integers) -> Values:
 
 def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: Integers) -> Values:
     """Return numbers, or where all are days such as 20241231, these."""
-    if kind == NUMBER or not are_days(values):
+    meant = None if kind == NUMBER else days_of(values, surely=kind == DATE)
+    if meant is None:
         return values
-    texts = [None if np.isnan(value) else str(int(value)) for value in values]
-    return _of_text(table, name, texts, DATE, rows)
+    tell(name, values, meant, rows)
+    if kind is None:
+        table.forms[name] = meant.form
+    return meant.values
 
 
 def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Integers) -> Values:
@@ -253,7 +256,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     ):
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     some = trimmed.slice(0, SEEN)
-    if table.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
+    if kind is None and not reading.thousands and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
         raise table.in_doubt(
             int(rows[row]), name,
@@ -278,7 +281,7 @@ def _of_text(
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
     reading = table.reading
-    plain = {t: None if t is None or reading.is_missing(t) else t.strip() for t in {*texts}}
+    plain = {t: None if t is None or reading.is_missing(t) else bare(t) for t in {*texts}}
     texts = [plain[text] for text in texts]
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)

@@ -14,7 +14,7 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 
 from .categories import are_answers
-from .dates import DAY_FIRST, MONTH_FIRST, ZONES_TOLD, dates_of, hours_of, order_of
+from .dates import DAY_FIRST, MONTH_FIRST, ZONES_TOLD, dates_in, dates_of, hours_of, order_of
 from .values import MISSING, THOUSANDS, Values, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
@@ -104,12 +104,26 @@ def meaning_of(
     return found if kind is None else found._replace(notes=[])
 
 
+def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
+    """Return the dates that all numbers of a column stand for, None if they are numbers."""
+    dates = dates_in(values, surely=surely)
+    if dates is None:
+        return None
+    there = ~np.isnan(values)
+    note = f"column {{!r}} holds numbers such as {values[there][0]:.0f}, read as dates"
+    return Meaning(DATE, dates, there & np.isnat(dates), [DAY_FIRST], [] if surely else [note])
+
+
 def _dates(
     texts: Values, there: NDArray[np.bool_], some: list[str], reading: Reading,
     known: list[str] | None,
 ) -> Meaning | None:  # fmt: skip
     """Return the dates in texts, None if some of them are mostly none."""
     tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
+    if not reading.date_format and 2 * sum(map(str.isdecimal, tried)) > len(tried):
+        meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
+        if meant is not None:
+            return meant._replace(wrong=there & np.isnat(meant.values))
     for form in filter(None, [reading.date_format, *(known or [DAY_FIRST])]):
         is_new = form == DAY_FIRST and not known
         if all(
@@ -166,7 +180,8 @@ def _form_of(texts: list[str], reading: Reading) -> list[str] | None:
     if not units or max(units.values()) < (1 - FEW) * len(texts):
         return None
     unit = max(units, key=lambda each: units[each])
-    digits = [m["digits"] for m in found if unit == MULTIPLE or _unit(m) == unit]
+    alike = [match for match in found if unit == MULTIPLE or _unit(match) == unit]
+    digits = [m["digits"] + (m["power"] or "") for m in alike]
     if unit and any(re.match(r"0\d", each) for each in digits):  # codes, not numbers
         return None
     marks = _marks_of(digits, reading)
@@ -249,8 +264,10 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
     if wrong := np.flatnonzero(meant.wrong).tolist():
         row = wrong[0] if rows is None else int(rows[wrong[0]])
         more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
+        what = texts[wrong[0]]
+        told = repr(what) if isinstance(what, str) else f"{what:.0f}"
         warn(
-            f"column {name!r}: {texts[wrong[0]]!r} in data row {row + 1}{more}: no {meant.kind}, "
+            f"column {name!r}: {told} in data row {row + 1}{more}: no {meant.kind}, "
             "taken as missing",
             UserWarning,
         )

@@ -27,6 +27,7 @@ MISSING = frozenset(
 
 INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
 
+LEAST_WHOLE = 0.02  # a choice: from which share of whole numbers on points may separate thousands
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
 FEW_NINES = 99.0  # up to which a code repeats
@@ -42,15 +43,17 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     """Return a number that repeats and stands far from all others, as codes for missing ones do.
 
     It is farther from the next one than all others are from each other, or if its digits are not
-    7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. Two or
-    three such numbers, as 998 and 999, may be beside each other. 999 and the like need not repeat
-    if they are three times as far, nor does any target that is ten times as far: it spoils the fit.
+    7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. With such
+    digits it may be nearer if no other number has its sign. Two or three such numbers, as 998 and
+    999, may be beside each other. 999 and the like need not repeat if they are three times as far,
+    nor does any target that is ten times as far: it spoils the fit.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
         return None
     for order in (slice(None), slice(None, None, -1)):
         ends, repeats = np.abs(found[order][: MOST_CODES + 1]), counts[order]
+        sides = (found[order] < 0) if order.step is None else (found[order] > 0)
         gaps = np.abs(np.diff(found[order] / 2)) / found.size  # neither they nor a sum overflows
         for n_codes in range(1, MOST_CODES + 1):
             coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
@@ -59,7 +62,8 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
             alone = (nines and times > 3) or (of_targets and times > VERY_FAR)
             least = 1 if alone else FEWEST_REPEATS
             some = least <= repeats[:n_codes].sum() <= values.size / 2
-            far = times > (1 if coded else 3)
+            apart = coded and sides[n_codes - 1] != sides[n_codes]
+            far = apart or times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
                 return float(found[order][int(np.argmax(repeats[:n_codes]))])
     return None
@@ -121,6 +125,14 @@ def may_be_thousands(text: str) -> bool:
     return re.match(THOUSANDS % ",", text) is not None
 
 
+def bare(text: str) -> str:
+    """Return a text without what spreadsheets put around it to keep it as it is: ="05", '05."""
+    text = text.strip()
+    if text[:2] == '="' and text[-1] == '"' and len(text) > 2:
+        return text[2:-1]
+    return text[1:] if text[:1] == "'" and NUMERIC.fullmatch(text[1:]) else text
+
+
 def without_groups(column: Any, mark: str) -> tuple[Any, int | None, int | None]:
     """Remove what separates thousands from numbers in text.
 
@@ -142,7 +154,8 @@ def without_groups(column: Any, mark: str) -> tuple[Any, int | None, int | None]
 def doubtful_point(column: Any) -> int | None:
     """Return the first row of text whose point may separate thousands, None if none does.
 
-    It may beside decimal commas, and beside whole numbers where three digits follow each point.
+    It may beside decimal commas, and beside whole numbers below 1,000 where three digits follow
+    each point.
     """
     import pyarrow.compute as pc
 
@@ -154,7 +167,9 @@ def doubtful_point(column: Any) -> int | None:
     if not pc.any(points).as_py():
         return None
     groups = pc.sum(like(THOUSANDS % "[.]")).as_py() == pc.sum(points).as_py()
-    if pc.any(like(DECIMAL_COMMA)).as_py() or (groups and pc.any(like("^[-+]?[0-9]+$")).as_py()):
+    whole, large = like("^[-+]?[0-9]{1,3}$"), like("^[-+]?[0-9]{4}")
+    n_whole = 0 if pc.any(large).as_py() else pc.sum(whole).as_py()
+    if pc.any(like(DECIMAL_COMMA)).as_py() or (groups and n_whole > LEAST_WHOLE * len(column)):
         return int(pc.index(points, True).as_py())
     return None
 

@@ -31,7 +31,7 @@ from gzkcore.rows.sources import is_source
 
 from .edge import Edge
 from .kernel_search import Candidate, Trials
-from .table_learner import Form, TableLearner
+from .table_learner import Form, TableLearner, warn_of_order
 from .table_passes import source_of
 
 __all__ = ["KernelClassifier"]
@@ -125,6 +125,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         """
         with fitting(self):
             X = as_frame(X)
+            warn_of_order(X, y)
             self.classes_, labels = self._labels(X, y, sample_weight)
             if len(self.classes_) < 2:
                 raise ValueError(

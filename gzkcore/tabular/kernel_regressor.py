@@ -19,7 +19,7 @@ from gzkcore.rows.sources import is_dask, is_source
 
 from .edge import Edge
 from .kernel_search import MOST_LENGTHS, Candidate, Trials
-from .table_learner import Form, TableLearner
+from .table_learner import Form, TableLearner, warn_of_order
 from .varying_noise import VaryingNoise, varying_noise
 
 __all__ = ["KernelRegressor"]
@@ -187,6 +187,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         """
         with fitting(self):
             X = as_frame(X)
+            warn_of_order(X, y)
             if not is_source(X):
                 if y is None:
                     raise ValueError(

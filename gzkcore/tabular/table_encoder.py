@@ -67,16 +67,27 @@ from gzkcore.rows.categories import (
     category_of,
     encode_category,
     levels_of,
+    mostly_different,
     names_of,
     new_levels,
     spelt_as,
     texts_of,
+    warn_of_doubt,
 )
-from gzkcore.rows.dates import DAY_FIRST, are_days, dates_of, seconds_of, seconds_of_array
+from gzkcore.rows.dates import seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
-from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, meaning_of, tell
+from gzkcore.rows.meaning import (
+    DATE,
+    DEFAULT,
+    NUMBER,
+    DoubtError,
+    Meaning,
+    days_of,
+    meaning_of,
+    tell,
+)
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
-from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
+from gzkcore.rows.values import SENTINEL, Values, bare, is_index, missing_of, sentinel_of
 
 from .looks import Look
 
@@ -268,10 +279,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if holds == TEXTS and (meant := _meaning_of(name, values)) is not None:
             form = meant.form
             values, holds = _seconds_or_numbers(name, meant)
-        elif holds == NUMBERS and are_days(values):
-            form = [DAY_FIRST]
-            values, holds = _seconds_of_days(values), DATES
-            warn(f"column {name!r} holds days such as 20241231, and is read as dates", UserWarning)
+        elif holds == NUMBERS and (meant := days_of(values)) is not None:
+            form = meant.form
+            tell(name, values, meant)
+            values, holds = seconds_of_array(meant.values), DATES
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
             raise ValueError(
@@ -280,7 +291,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "missing='impute'"
             )
         if holds in (LEVELLED, TEXTS):
-            return category_of(name, values, missing, order)
+            category = category_of(name, values, missing, order)
+            if holds == TEXTS or category["kind"] == "name":
+                warn_of_doubt(category, sorted({*map(str, values[~missing])}))
+            return category
         values = values.astype(np.float64)
         unit = unit_of(values[~missing]) if self.logarithms and holds == NUMBERS else 0.0
         found = number_of(name, values, missing, unit) | {"holds": holds}
@@ -677,8 +691,9 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     if holds in (LEVELLED, TEXTS):
         return _numbers_of_objects(name, values, fitted, column.get("form"))
     found: Doubles = values.astype(np.float64)
-    if (fitted, holds) == (DATES, NUMBERS) and are_days(found):
-        return _seconds_of_days(found)
+    if (fitted, holds) == (DATES, NUMBERS) and (meant := days_of(found, surely=True)):
+        tell(name, found, meant)
+        return seconds_of_array(meant.values)
     if holds != fitted and not np.isnan(found).all():
         now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
         remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
@@ -708,16 +723,14 @@ def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
     """Return objects as text, booleans as 1 and 0, and which are not missing."""
     numbers = [int(v) if isinstance(v, bool | np.bool_) else v for v in values]
     gone = missing_of(values)
-    texts = np.array(
-        ["" if no else str(v).strip() for v, no in zip(numbers, gone, strict=True)], "O"
-    )
+    texts = np.array(["" if no else bare(str(v)) for v, no in zip(numbers, gone, strict=True)], "O")
     return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
 
 
 def _meaning_of(name: str, values: Values) -> Meaning | None:
     """Return what objects mean if these are dates, or numbers with units or a few texts.
 
-    Text of numbers alone is a category: who has it knows of the numbers.
+    Text of numbers alone is a category, unless nearly every row has another.
     """
     texts, there = _texts_in(values)
     try:
@@ -730,7 +743,10 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     if meant.kind == NUMBER and not meant.form:  # words for a missing value are told too
         meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
         if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
-            return None
+            if not mostly_different(len({*texts[there]}), int(there.sum())):
+                return None
+            note = f"column {{!r}} holds numbers as text, such as {texts[there][0]!r}"
+            meant = meant._replace(notes=[note])
     tell(name, texts, meant)
     return meant
 
@@ -740,13 +756,6 @@ def _seconds_or_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
         return seconds_of_array(meant.values), DATES
     _check_finite(meant.values, name)
     return meant.values, NUMBERS
-
-
-def _seconds_of_days(values: Doubles) -> Doubles:
-    """Return seconds of days such as 20241231."""
-    there = ~np.isnan(values)
-    texts = np.array([f"{value:.0f}" for value in values], dtype=object)
-    return seconds_of_array(dates_of(texts, there)[0])
 
 
 def _names_out(column: dict[str, Any]) -> list[str]:

@@ -567,6 +567,18 @@ _MEANS = {  # what predicts the same for every row
 }
 
 
+def warn_of_order(X: Any, y: Any) -> None:
+    """Warn where y has the index of X in another order."""
+    if not all(hasattr(getattr(each, "index", None), "equals") for each in (X, y)):
+        return
+    if not X.index.equals(y.index) and {*X.index} == {*y.index}:
+        warn(
+            "y has the index of X in another order, and its values are taken in their own order; "
+            "if they belong to the rows of that index, pass y.loc[X.index]",
+            UserWarning,
+        )
+
+
 def _tell_rate(
     trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
 ) -> None:

@@ -34,6 +34,7 @@ ONE_SPLIT = 1000
 # A choice: so many rows are copies, at least; there are so many different ones, and a share of all
 # rows; and of those with equal columns no more than so many have other targets.
 COPIED, FEWEST_DIFFERENT, LEAST_DIFFERENT, UNLIKE = 0.05, 50, 0.25, 0.01
+SAME = 1e-6  # standard deviations, a choice: numbers this near are copies
 
 
 class TableRows:
@@ -181,7 +182,12 @@ def copies_of(X: Doubles, Y: Doubles) -> Integers | None:
 
     Where rows with equal columns have different targets, nobody knows which are copies. Levels that
     return in all combinations are none: in some column most different rows must differ.
+    Neither numbers of rows tell them apart, nor do differences below `SAME`.
     """
+    steps = np.diff(np.sort(X, axis=0), axis=0)
+    least, most = steps.min(axis=0, initial=np.inf), steps.max(axis=0, initial=0.0)
+    told = (most > 0) & (most - least > SAME * most)
+    X = np.round(X[:, told] / X[:, told].std(axis=0) / SAME)
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
     _, rows = np.unique((X * weights).sum(axis=1), return_inverse=True)
     n_rows = rows.max(initial=0) + 1

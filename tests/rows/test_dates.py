@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gzkcore.rows.dates import dates_of
+from gzkcore.rows.dates import dates_in, dates_of
 
 
 @pytest.mark.parametrize(("text", "expected", "zoned"), [
@@ -47,6 +47,19 @@ from gzkcore.rows.dates import dates_of
     ("2024-01-01 10:00:00 CET", "2024-01-01T09:00", True),
     ("Tue, 31 Dec 2024 10:00:00 -0500", "2024-12-31T15:00", True),
     ("Tue Dec 31 2024 10:00:00 GMT+0100 (CET)", "2024-12-31T09:00", True),
+    ("Tue Dec 31 10:15:00 2024", "2024-12-31T10:15", False),
+    ("Tue Dec  3 10:15:00 CET 2024", "2024-12-03T09:15", True),
+    ("31/Dec/2024:10:15:00 +0100", "2024-12-31T09:15", True),
+    ("[31/Dec/2024:10:15:00]", "2024-12-31T10:15", False),
+    ("2024-07-01 10:15 Europe/Berlin", "2024-07-01T08:15", True),
+    ("2024-12-31T10:15:00+01:00[Europe/Berlin]", "2024-12-31T09:15", True),
+    ("2024-12-31 10:15 Europe/Atlantis", None, False),
+    ("2024-12-31 24:00", "2025-01-01", False),
+    ("2024-12-31 24:01", None, False),
+    ("2020-W53-5", "2021-01-01", False),
+    ("2024W05", "2024-01-29", False),
+    ("2024-W54", None, False),
+    ("9000/2", None, False),
     ("20241231", "2024-12-31", False),
     ("20241231T101500", "2024-12-31T10:15", False),
     ("20241231T101500Z", "2024-12-31T10:15", False),
@@ -65,3 +78,32 @@ def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     else:
         assert dates[0] == np.datetime64(expected)
     assert had_zone == zoned
+
+
+@pytest.mark.parametrize(("numbers", "expected"), [
+    ([20241231, np.nan, 20240230], ["2024-12-31", "NaT", "NaT"]),
+    ([2024123123, 2024010100], ["2024-12-31T23", "2024-01-01T00"]),
+    ([202412312359, 202401010000], ["2024-12-31T23:59", "2024-01-01T00"]),
+    ([20241231235958], ["2024-12-31T23:59:58"]),
+    ([*range(202001, 202013)], [f"2020-{month:02}" for month in range(1, 13)]),
+    ([*range(202001, 202006)], None),  # too few to be sure
+    ([*range(202001, 202014)], None),
+    ([20241231, 20241331], None),
+    ([20241231, 5], None),
+    ([20241231.5], None),
+    ([-20241231], None),
+    ([2024123124], None),
+    ([5e300], None),
+    ([], None),
+    ([np.nan], None),
+])  # fmt: skip
+def test_numbers_that_are_dates(numbers, expected):
+    found = dates_in(np.array(numbers, dtype=np.float64))
+    if expected is None:
+        assert found is None
+    else:
+        np.testing.assert_array_equal(found, np.array(expected, dtype="M8[us]"))
+
+
+def test_few_months_are_dates_where_the_fit_had_dates():
+    assert dates_in(np.array([202405.0]), surely=True)[0] == np.datetime64("2024-05")

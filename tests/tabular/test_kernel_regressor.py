@@ -56,7 +56,7 @@ from gzkcore.tabular.kernel_search import (
     some_that_vary,
 )
 from gzkcore.tabular.table_learner import _fitted
-from gzkcore.tabular.table_rows import TableRows
+from gzkcore.tabular.table_rows import TableRows, copies_of
 from gzkcore.tabular.varying_noise import _gains
 
 UNWEIGHTED = dict.fromkeys(
@@ -332,6 +332,33 @@ def test_a_drift_is_a_trend():
     assert np.sqrt(np.mean(errors**2)) < 0.3
     assert np.mean(np.abs(errors) < 1.96 * std) > 0.85
     assert model.model_.trend is not None
+
+
+def test_targets_in_another_order_of_the_same_index_are_told():
+    X = pd.DataFrame({"a": np.arange(4.0)}, index=[*"abcd"])
+    y = pd.Series(np.arange(4.0), index=[*"abdc"])
+    with pytest.warns(UserWarning, match="y has the index of X in another order"):
+        KernelRegressor().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelRegressor().fit(X, y.reset_index(drop=True))
+        KernelRegressor().fit(X, y.loc[X.index])
+
+
+@pytest.mark.parametrize("other", ["row", "noise"])
+def test_copies_may_differ_by_row_numbers_and_rounding(other):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 2)), rng.standard_normal((60, 1))
+    X, Y = np.vstack([X, X]), np.vstack([Y, Y])
+    assert copies_of(X, Y) is not None
+    if other == "row":
+        X = np.column_stack([X, np.arange(120.0)])
+    else:
+        X += 1e-9 * rng.standard_normal(X.shape)
+    copies = copies_of(X, Y)
+    assert copies is not None
+    assert (copies[:60] == copies[60:]).mean() > 0.95
+    assert copies_of(np.arange(120.0)[:, None], Y) is None
 
 
 def test_a_code_among_targets_is_told():

@@ -339,6 +339,16 @@ def test_logarithms_are_those_of_the_reference():
     assert TableEncoder(logarithms=False).fit(X).skewed() == []
 
 
+def test_a_code_of_another_sign_is_told():
+    x = np.random.default_rng(0).uniform(900, 9000, 100)
+    x[[3, 50, 70]] = -999
+    with pytest.warns(UserWarning, match="'x0' has the number -999, far"):
+        TableEncoder().fit(x[:, None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder().fit(np.concatenate([x, -x])[:, None])
+
+
 def test_codes_beside_each_other_are_told():
     x = np.random.default_rng(0).uniform(0, 100, 100)
     x[[3, 50]], x[[70, 71, 72]] = 998, 999
@@ -614,8 +624,11 @@ def test_names_are_left_out():
     ([f"{1 + i % 12}/{1 + i % 12}/{10 + i % 80}" for i in range(84)], r"pandas\.to_datetime"),
     ([f"{1 + i % 12}/{1 + i % 11}/{1990 + i}" for i in range(84)], "may have the day or the month"),
     ([f"2026-W{1 + i % 12:02}-{i}" for i in range(84)], r"pandas\.to_datetime"),
+    ([f"~{i}.5" for i in range(84)], "for numbers write all"),
+    ([f"{i}.5 ± 0.1" for i in range(84)], "for numbers write all"),
+    ([f"0x{i:x}f" for i in range(84)], "for numbers write all"),
+    ([f"{1000 + i}/2" for i in range(84)], "if numbers, convert them"),
     ([f"{i} {'kW' if i % 2 else 'PS'}" for i in range(84)], "all in one unit"),
-    ([f"{i}.5" for i in range(84)], "which are numbers; if these measure something"),
     ([*(f"{i}.5" for i in range(74)), *(f"Town {i}" for i in range(10))], ""),
     ([f"Town {i}" for i in range(84)], ""),
 ])  # fmt: skip
@@ -631,6 +644,8 @@ def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
 @pytest.mark.parametrize(("texts", "last", "told"), [
     ([*(f"2026-{1 + i % 12:02}-01" for i in range(83)), "soon"], None, "'soon' in data row 84: no date"),
     ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], 1798416000, None),
+    ([f"{i}.5" for i in range(84)], 83.5, "holds numbers as text, such as '0.5'"),
+    ([f"'{i}.5" for i in range(84)], 83.5, "holds numbers as text, such as '0.5'"),
     ([f"{i},5" for i in range(84)], 83.5, "read as 0.5"),
     ([f"€ {i}.50" for i in range(84)], 83.5, "read as 0.5, without the unit '€'"),
     ([f"${i},{100 + i}" for i in range(1, 85)], 84184, "read as 1101, without the unit"),
@@ -663,10 +678,20 @@ def test_a_saved_index_of_a_frame_is_left_out():
     assert encoder.get_feature_names_out().tolist() == ["a"]
     assert encoder.transform(X[["a"]]).shape == (50, 1)
     days = pd.DataFrame({"day": [20240101, 20240215, 20241231]})
-    with pytest.warns(UserWarning, match="days such as 20241231"):
+    with pytest.warns(UserWarning, match="numbers such as 20240101, read as dates"):
         encoder = TableEncoder().fit(days)
     assert encoder.columns_[0]["fill"] == 1707955200
     assert np.ptp(encoder.transform(days)[:, 0]) > 0
+
+
+@pytest.mark.parametrize("form", ["%b-%y", "%y-%b"])
+def test_categories_that_may_be_dates_are_told(form):
+    months = pd.date_range("2020-01-01", periods=90, freq="MS").strftime(form)
+    with pytest.warns(UserWarning, match="taken for categories: it holds texts such as '"):
+        TableEncoder().fit(pd.DataFrame({"a": [*months, *months]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder().fit(pd.DataFrame({"a": [f"box-{i % 50}" for i in range(200)]}))
 
 
 def test_where_all_columns_are_left_out_each_is_told():
