@@ -165,17 +165,26 @@ def nine(kernel="gaussian"):
     return gzk.GegenbauerFeatures(kernel, n_components=9, basis="harmonic", random_state=0)
 
 
-def fitted(model, y=None):
-    return lambda X: clone(model).fit(X) if y is None else clone(model).fit(X, y(X))
+class Fitted:
+    """A maker of a fitted model, which also fits one again."""
+
+    def __init__(self, model, y=None):
+        self.model, self.y = model, y
+
+    def __call__(self, X):
+        return self.again(clone(self.model), X)
+
+    def again(self, model, X):
+        return model.fit(X) if self.y is None else model.fit(X, self.y(X))
 
 
 LEARNERS = {
-    "ridge": (fitted(gzk.RandomFeatureRidge(nine(), 0.1), targets), regression),
-    "ridge-cg": (fitted(gzk.RandomFeatureRidge(nine(), 0.1, solver="cg"), targets), by_steps),
-    "ridge-two-targets": (fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2), regression),
+    "ridge": (Fitted(gzk.RandomFeatureRidge(nine(), 0.1), targets), regression),
+    "ridge-cg": (Fitted(gzk.RandomFeatureRidge(nine(), 0.1, solver="cg"), targets), by_steps),
+    "ridge-two-targets": (Fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2), regression),
     "ridge-frozen": (lambda X: gzk.RandomFeatureRidge(FrozenEstimator(nine().fit(X)), 0.1).fit(X, targets(X)), regression),
     "ridge-cv": (
-        fitted(
+        Fitted(
             gzk.RandomFeatureRidgeCV(
                 nine(), alphas=[0.1, 1.0], kernel_grid={"gamma": [0.5, 2.0]}, cv=2
             ),
@@ -183,31 +192,31 @@ LEARNERS = {
         ),
         regression,
     ),
-    "ridge-cv-generalized": (fitted(gzk.RandomFeatureRidgeCV(nine()), targets), regression),
-    "classifier": (fitted(gzk.RandomFeatureRidgeClassifier(nine(), 0.1), labels), classification),
-    "classifier-cv": (fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels), classification),
-    "kernel-ridge": (fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets), whole_kernel),
-    "kernel-ridge-two-targets": (fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2), whole_kernel),
-    "kernel-ridge-centers": (fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, centers=9, random_state=0), targets), whole_kernel),
+    "ridge-cv-generalized": (Fitted(gzk.RandomFeatureRidgeCV(nine()), targets), regression),
+    "classifier": (Fitted(gzk.RandomFeatureRidgeClassifier(nine(), 0.1), labels), classification),
+    "classifier-cv": (Fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels), classification),
+    "kernel-ridge": (Fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets), whole_kernel),
+    "kernel-ridge-two-targets": (Fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2), whole_kernel),
+    "kernel-ridge-centers": (Fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, centers=9, random_state=0), targets), whole_kernel),
     "kernel-ridge-cv": (
-        fitted(
+        Fitted(
             gzk.KernelRidgeCV(alphas=[0.1, 1.0], kernel_grid={"gamma": [0.5, 2.0]}, cv=2), targets
         ),
         whole_kernel,
     ),
-    "kernel-ridge-classifier": (fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels), classification),
-    "kernel-ridge-classifier-cv": (fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels), classification),
-    "kernel-poisson": (fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)), prediction),
-    "kernel-huber": (fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
-    "kernel-quantile": (fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets), prediction),
-    "kernel-quantiles": (fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets), prediction),
-    "kernel-logistic": (fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
-    "kernel-regressor": (fitted(gzk.KernelRegressor(cv=2, random_state=0), targets), everything_chosen),
+    "kernel-ridge-classifier": (Fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels), classification),
+    "kernel-ridge-classifier-cv": (Fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels), classification),
+    "kernel-poisson": (Fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)), prediction),
+    "kernel-huber": (Fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
+    "kernel-quantile": (Fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets), prediction),
+    "kernel-quantiles": (Fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets), prediction),
+    "kernel-logistic": (Fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
+    "kernel-regressor": (Fitted(gzk.KernelRegressor(cv=2, random_state=0), targets), everything_chosen),
     "kernel-regressor-noise": (varying_noise, everything_chosen),
-    "kernel-classifier": (fitted(gzk.KernelClassifier(cv=2, random_state=0), labels), classification),
-    "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
-    "cca": (fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3), correlations),
-    "kmeans": (fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),
+    "kernel-classifier": (Fitted(gzk.KernelClassifier(cv=2, random_state=0), labels), classification),
+    "pca": (Fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
+    "cca": (Fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3), correlations),
+    "kmeans": (Fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),
 }  # fmt: skip
 ACCUMULATORS = {
     "cross": (lambda X: CrossAccumulator(nine().fit(X)).update(X, targets(X)), lambda m, _: {"sums": m.sums}),
@@ -285,7 +294,7 @@ CHECKPOINTS = {"checkpoint": (write_checkpoint, sums), "solution": (write_soluti
 def cases():
     """Yield (name, unit rows?, maker of the fitted model, what it says)."""
     for name, (make, unit) in FEATURES.items():
-        yield name, unit, lambda X, make=make: make().fit(X), features
+        yield name, unit, Fitted(make()), features
     for name, (make, say) in (LEARNERS | ACCUMULATORS).items():
         yield name, True, make, say
     for name, make in KERNELS.items():

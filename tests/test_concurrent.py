@@ -46,6 +46,21 @@ def test_one_model_is_asked_by_all_threads(name):
             same(found, alone)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if hasattr(CASES[name][1], "again")])
+def test_one_model_is_fitted_and_asked_by_all_threads(name):
+    X, make, say = CASES[name]
+    model = make(X)
+    alone = say(model, X)
+    with ThreadPoolExecutor(THREADS) as pool:
+        fits = [pool.submit(make.again, model, X) for _ in range(3)]
+        asked = [pool.submit(say, model, X) for _ in range(THREADS)]
+        for fit in fits:
+            fit.result()
+        for found in asked:
+            same(found.result(), alone)
+    same(say(model, X), alone)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_filters_of_warnings_are_left_alone(name, monkeypatch):
     # They are the whole process's: of two threads that set them, one shows what the other ignores.

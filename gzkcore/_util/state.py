@@ -22,10 +22,11 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 Size: TypeAlias = int | str | Callable[[Any], int] | None
 Bound: TypeAlias = float | str | Callable[[Any], float]
 
@@ -410,15 +411,21 @@ def forget(estimator: Any) -> None:
         delattr(estimator, name)
 
 
-@contextlib.contextmanager
-def fitting(estimator: Any) -> Iterator[None]:
-    """Let an estimator be unfitted until a fit is done, and after one that fails."""
-    forget(estimator)
-    try:
-        yield
-    except BaseException:
-        forget(estimator)
-        raise
+def all_or_nothing(method: Method) -> Method:
+    """Let a method work on a copy of its object, which takes over the copy's state at the end.
+
+    So an error or an interrupt changes nothing, and other threads see the old state or the new.
+    """
+
+    @functools.wraps(method)
+    def on_copy(self: Any, *args: Any, **options: Any) -> Any:
+        other = object.__new__(self.__class__)
+        other.__dict__.update(self.__dict__)
+        found = method(other, *args, **options)
+        self.__dict__ = other.__dict__
+        return self if found is other else found
+
+    return cast(Method, on_copy)
 
 
 def check_fields(cls: Any, data: dict[str, Any]) -> bool:

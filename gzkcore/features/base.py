@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_components
-from gzkcore._util.state import check_arrays, forget, holds, stored, whole
+from gzkcore._util.state import all_or_nothing, check_arrays, forget, holds, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
@@ -96,8 +96,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _validate(self, X: Data, *, reset: bool) -> Rows:
         return check_rows(self, X, reset=reset)
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to the rows of X, see the class; a fit that fails leaves the object unfitted.
+        """Fit to the rows of X, see the class; a fit that fails changes nothing.
 
         Parameters
         ----------
@@ -130,12 +131,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         A failure leaves nothing half changed, which kernels would overrun.
         """
         self.n_features_in_ = rows.X.shape[1]
-        try:
-            self._n_features_out = self._check_size(*rows.X.shape)
-            self._fit(rows)
-        except BaseException:
-            self._forget()
-            raise
+        self._n_features_out = self._check_size(*rows.X.shape)
+        self._fit(rows)
         return self
 
     def _forget(self) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import save
-from gzkcore._util.state import doubles, fitting, flag, stored, whole
+from gzkcore._util.state import all_or_nothing, doubles, flag, forget, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
 from gzkcore._util.validation import check_bool
 
@@ -76,6 +76,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         width: Doubles = self._high - self._low
         return width
 
+    @all_or_nothing
     def fit(self, X: Data, y: object = None) -> Self:
         """Find mean and range of each column.
 
@@ -88,9 +89,10 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        with fitting(self):
-            return self.partial_fit(X)
+        forget(self)
+        return self.partial_fit(X)
 
+    @all_or_nothing
     def partial_fit(self, X: Data, y: object = None) -> Self:
         """Add rows, as `fit` takes them: the result is that of `fit` on all of them at once."""
         fresh = not hasattr(self, "mean_")

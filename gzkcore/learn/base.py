@@ -1,11 +1,10 @@
 """The base of all learners: their features, their state, their files."""
 
-import contextlib
 import copy
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -112,15 +111,6 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Go back to before the first fit."""
         self._outdate()
         forget(self)
-
-    @contextlib.contextmanager
-    def _forgotten_if_failed(self) -> Iterator[None]:
-        """Leave nothing of a fit that an error or an interrupt ends."""
-        try:
-            yield
-        except BaseException:
-            self._forget()
-            raise
 
     def _outdate(self) -> None:
         """Drop what was worked out from fitted attributes, before these change."""

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.checkpoint import Checkpoint
-from gzkcore._util.state import holds, stored
+from gzkcore._util.state import all_or_nothing, holds, stored
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_same_class, check_weights, float_dtype
 from gzkcore.passes.moments import MomentsAccumulator
@@ -27,6 +27,7 @@ class ComponentLearner(
 
     _state = stored(moments_=holds(MomentsAccumulator))
 
+    @all_or_nothing
     @with_callbacks
     def fit(
         self,
@@ -38,7 +39,7 @@ class ComponentLearner(
     ) -> Self:
         """Fit the features, find the components, and return self.
 
-        If an error or an interrupt occurs, it is unfitted.
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
@@ -55,12 +56,12 @@ class ComponentLearner(
             As for `RandomFeatureRidge.fit`.
         """
         self._forget()
-        with self._forgotten_if_failed():
-            reader = self._start(X, y, sample_weight, checkpoint)
-            self._solution = self._solve()
+        reader = self._start(X, y, sample_weight, checkpoint)
+        self._solution = self._solve()
         reader.finish()
         return self
 
+    @all_or_nothing
     @with_callbacks
     def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far, and return self. The first one fits features.
@@ -78,8 +79,7 @@ class ComponentLearner(
             self.moments_.add(*rows)
             return self
         self._forget()
-        with self._forgotten_if_failed():
-            self._start(X, y, sample_weight, one_pass=True)
+        self._start(X, y, sample_weight, one_pass=True)
         return self
 
     def merge(self, other: Self) -> Self:

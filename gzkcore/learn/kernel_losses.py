@@ -55,7 +55,7 @@ class KernelLoss(WholeKernel):
     def fit(  # type: ignore[override]  # steps are few and long: nothing is kept of half a fit
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the model, and return self: unfitted if an error or an interrupt occurs.
+        """Fit the model, and return self; if an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------

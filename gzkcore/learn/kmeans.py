@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.random import as_seed_sequence
-from gzkcore._util.state import doubles, ints, number, stored, whole
+from gzkcore._util.state import all_or_nothing, doubles, ints, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.validation import (
     check_integer,
@@ -162,11 +162,12 @@ default="k-means++"
         self.tol = tol
         self.random_state = random_state
 
+    @all_or_nothing
     @with_callbacks
     def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the features, find the clusters, and return self.
 
-        If an error or an interrupt occurs, it is unfitted.
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
@@ -180,8 +181,7 @@ default="k-means++"
             Not negative.
         """
         self._forget()
-        with self._forgotten_if_failed():
-            self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:

@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.checkpoint import Checkpoint
+from gzkcore._util.state import all_or_nothing
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     check_not_negatives,
@@ -65,6 +66,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
 
     fit_intercept: bool  # a parameter, named here for type checkers
 
+    @all_or_nothing
     @with_callbacks
     def fit(
         self,
@@ -76,7 +78,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
     ) -> Self:
         """Fit the regression, or the regressions of a classifier, and return self.
 
-        If an error or an interrupt occurs, it is unfitted.
+        If an error or an interrupt occurs, nothing changes.
 
         Parameters
         ----------
@@ -104,13 +106,12 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
             the steps of the last fit.
         """
         self._forget()
-        with self._forgotten_if_failed():
-            progress = Progress(self, None, self._step, X, y)
-            self._look_ahead(X, y, sample_weight)
-            reader = Reader(X, y, sample_weight, checkpoint)
-            reader.begin(self)
-            self._fit(reader, progress.step)
-            progress.end()
+        progress = Progress(self, None, self._step, X, y)
+        self._look_ahead(X, y, sample_weight)
+        reader = Reader(X, y, sample_weight, checkpoint)
+        reader.begin(self)
+        self._fit(reader, progress.step)
+        progress.end()
         reader.finish()
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from gzkcore._util.state import doubles, entries, holds, ints, number, stored
+from gzkcore._util.state import all_or_nothing, doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
 from gzkcore.passes.gram import GramAccumulator
@@ -50,6 +50,7 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
     def _fit(self, reader: Reader, step: Step) -> None:
         self._solution = self._solve(self._start(reader, step))
 
+    @all_or_nothing
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far, and return self. The first one fits features.
 
@@ -63,10 +64,9 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         if self._continues(X):
             self._continue(X, y, sample_weight)
             return self
-        with self._forgotten_if_failed():
-            reader = Reader(X, y, sample_weight, one_pass=True)
-            reader.begin(self)
-            self._start(reader)
+        reader = Reader(X, y, sample_weight, one_pass=True)
+        reader.begin(self)
+        self._start(reader)
         return self
 
     def _start(self, reader: Reader, step: Step | None = None) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gzkcore._util.state import all_or_nothing
 from gzkcore._util.typing import Data, Doubles, Seed
 
 from .classification import Classifier
@@ -18,6 +19,7 @@ __all__ = ["RandomFeatureRidgeClassifier", "RandomFeatureRidgeClassifierCV"]
 class FeatureClassifier(Classifier, FeatureRegressor):
     """Base of both classifiers on features: batches, and targets +-1."""
 
+    @all_or_nothing
     def partial_fit(  # type: ignore[override]  # as scikit-learn's classifiers have it
         self,
         X: Data,

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, fitting, labels, number, stored
+from gzkcore._util.state import all_or_nothing, doubles, forget, labels, number, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_some_rows
 from gzkcore.kernels.base import Kernel
@@ -99,6 +99,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             missing=missing, cv=cv, random_state=random_state,
         )  # fmt: skip
 
+    @all_or_nothing
     def fit(
         self,
         X: Data,
@@ -121,27 +122,27 @@ class KernelClassifier(ClassifierScore, TableLearner):
         Returns
         -------
         self
-            Unfitted if an error or an interrupt occurs.
+            As it was if an error or an interrupt occurs.
         """
-        with fitting(self):
-            X = as_frame(X)
-            warn_of_order(X, y)
-            self.classes_, labels = self._labels(X, y, sample_weight)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
-                    "more; pass rows of other classes too"
-                )
-            n_targets = len(self.classes_) if len(self.classes_) > 2 else 1
-            # Until rows held out say better: log odds of a target +-1 that is its mean.
-            self._slopes, self._offsets = 2.0 * np.eye(n_targets), np.zeros(n_targets)
-            self._floor = 0.0
-            targets = functools.partial(_signs, classes=self.classes_)
-            self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
-            if self.model_ is None:
-                shares = self._shares()
-                odds = shares if shares.size > 2 else shares[1:] / np.maximum(shares[:1], TINY)
-                self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
+        forget(self)
+        X = as_frame(X)
+        warn_of_order(X, y)
+        self.classes_, labels = self._labels(X, y, sample_weight)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
+                "more; pass rows of other classes too"
+            )
+        n_targets = len(self.classes_) if len(self.classes_) > 2 else 1
+        # Until rows held out say better: log odds of a target +-1 that is its mean.
+        self._slopes, self._offsets = 2.0 * np.eye(n_targets), np.zeros(n_targets)
+        self._floor = 0.0
+        targets = functools.partial(_signs, classes=self.classes_)
+        self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
+        if self.model_ is None:
+            shares = self._shares()
+            odds = shares if shares.size > 2 else shares[1:] / np.maximum(shares[:1], TINY)
+            self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
         return self
 
     def _labels(self, X: Data, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Any]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, fitting, flag, holds, nothing, stored
+from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_targets
 from gzkcore.kernels.base import Kernel
@@ -155,6 +155,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             missing=missing, cv=cv, random_state=random_state,
         )  # fmt: skip
 
+    @all_or_nothing
     def fit(
         self,
         X: Data,
@@ -183,19 +184,19 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         Returns
         -------
         self
-            Unfitted if an error or an interrupt occurs.
+            As it was if an error or an interrupt occurs.
         """
-        with fitting(self):
-            X = as_frame(X)
-            warn_of_order(X, y)
-            if not is_source(X):
-                if y is None:
-                    raise ValueError(
-                        "requires y to be passed, but the target y is None: KernelRegressor needs "
-                        "targets"
-                    )
-                y = np.asarray(check_targets(y, X))
-            self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
+        forget(self)
+        X = as_frame(X)
+        warn_of_order(X, y)
+        if not is_source(X):
+            if y is None:
+                raise ValueError(
+                    "requires y to be passed, but the target y is None: KernelRegressor needs "
+                    "targets"
+                )
+            y = np.asarray(check_targets(y, X))
+        self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:

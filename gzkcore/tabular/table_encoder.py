@@ -36,10 +36,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.state import (
+    all_or_nothing,
     doubles,
     entries,
-    fitting,
     flag,
+    forget,
     ints,
     number,
     sequence,
@@ -224,6 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Data, y: Any = None) -> Self:
         """Find out the kind of each column, and how to encode it.
 
@@ -235,40 +237,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         self
-            Unfitted if an error or an interrupt occurs.
+            As it was if an error or an interrupt occurs.
         """
         check_choice("missing", self.missing, ("impute", "raise"))
         check_bool("logarithms", self.logarithms)
-        with fitting(self):
-            names, columns, named = columns_of(X)
-            orders = _orders_of(as_frame(X)) if named else {}
-            index = {name for place, name in enumerate(names) if is_index(name, place)}
-            if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
-                index = set()
-            for name in sorted(index):
-                warn(
-                    f"column {name!r} seems to be a saved index, and is left out; rename it to "
-                    "keep it",
-                    UserWarning,
-                )
-            found: list[dict[str, Any]] = [
-                {"name": name, "kind": "index"}
-                if name in index
-                else self._described(name, values, holds, orders.get(name))
-                for name, (values, holds) in zip(names, columns, strict=True)
-            ]
-            _find_places(found, [values for values, _ in columns])
-            if all(column["kind"] in LEFT_OUT for column in found):
-                # Nothing tells rows apart: one column of zeros makes them all alike.
-                found[0].update(kind="nothing", was=found[0]["kind"])
-            widths = [len(_names_out(column)) for column in found]
-            self.sources_ = np.repeat(np.arange(len(widths)), widths)
-            kinds = {column["kind"] for column in found} - LEFT_OUT
-            self.on_sphere_ = kinds == {"latitude", "longitude"}
-            if named:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            self.n_features_in_ = len(names)
-            self.columns_ = found
+        forget(self)
+        names, columns, named = columns_of(X)
+        orders = _orders_of(as_frame(X)) if named else {}
+        index = {name for place, name in enumerate(names) if is_index(name, place)}
+        if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
+            index = set()
+        for name in sorted(index):
+            warn(
+                f"column {name!r} seems to be a saved index, and is left out; rename it to keep it",
+                UserWarning,
+            )
+        found: list[dict[str, Any]] = [
+            {"name": name, "kind": "index"}
+            if name in index
+            else self._described(name, values, holds, orders.get(name))
+            for name, (values, holds) in zip(names, columns, strict=True)
+        ]
+        _find_places(found, [values for values, _ in columns])
+        if all(column["kind"] in LEFT_OUT for column in found):
+            # Nothing tells rows apart: one column of zeros makes them all alike.
+            found[0].update(kind="nothing", was=found[0]["kind"])
+        widths = [len(_names_out(column)) for column in found]
+        self.sources_ = np.repeat(np.arange(len(widths)), widths)
+        kinds = {column["kind"] for column in found} - LEFT_OUT
+        self.on_sphere_ = kinds == {"latitude", "longitude"}
+        if named:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.columns_ = found
         return self
 
     def _described(
