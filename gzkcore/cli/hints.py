@@ -7,6 +7,7 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.categories import example_of, spread, what_texts_seem
+from gzkcore.rows.numeric import skewness
 from gzkcore.rows.values import Values
 
 from .arguments import listed
@@ -118,19 +119,13 @@ def about_decades(target: str, y: Doubles) -> str:
         return ""
     low, high = np.quantile(y, [0.01, 0.99])
     decades, logs = float(np.log10(high) - np.log10(low)), np.log(y)
-    if decades < DECADES or abs(_skewness(logs)) >= abs(_skewness(y)):
+    if decades < DECADES or abs(skewness(logs)) >= abs(skewness(y / y.max())):
         return ""
     return (
         f"{target} is positive and spans {decades:.1f} powers of ten; errors and intervals are the "
         f"same for small and large values. If per cent matter, predict log({target}): add such a "
         "column to the table"
     )
-
-
-def _skewness(values: Doubles) -> float:
-    """Return the third moment of standardised values."""
-    spread = values.std()
-    return float(np.mean(((values - values.mean()) / spread) ** 3)) if spread else 0.0
 
 
 def doubtful_texts(column: Values) -> str:

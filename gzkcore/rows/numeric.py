@@ -73,12 +73,12 @@ def unit_of(values: Doubles) -> float:
     if few or values.min() < 0 or not values.any() or np.mean(values == 0) > MOST_ZEROS:
         return 0.0
     unit = float(np.quantile(values[values > 0], UNIT))
-    if not _skewness(values / values.max()) > SKEWED:
+    if not skewness(values / values.max()) > SKEWED:
         return 0.0
-    return unit if abs(_skewness(_logarithms(values, unit))) < LEFT_SKEWED else 0.0
+    return unit if abs(skewness(_logarithms(values, unit))) < LEFT_SKEWED else 0.0
 
 
-def _skewness(values: Doubles) -> float:
+def skewness(values: Doubles) -> float:
     """Return the mean cube of standardised values."""
     far = values - values.mean()
     return float(np.mean(far**3)) / (float(values.std()) ** 3 or 1.0)
