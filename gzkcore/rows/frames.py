@@ -229,7 +229,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     import pyarrow.compute as pc
 
     reading = table.reading
-    there = trimmed = pc.ascii_trim_whitespace(column)
+    there = trimmed = table.plain_numbers(name, pc.ascii_trim_whitespace(column), rows)
     numbers = _cast(trimmed, pa.float64())
     if numbers is None or pc.any(pc.is_nan(numbers)).as_py() or reading.missing != MISSING:
         words = pa.array(reading.missing | reading.marks, pa.large_string())

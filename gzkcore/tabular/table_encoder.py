@@ -12,7 +12,7 @@
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
-- "index": left out; a saved index of pandas, such as "Unnamed: 0".
+- "index": left out; a saved index, such as "Unnamed: 0", see `gzkcore.rows.index`.
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
@@ -74,9 +74,10 @@ from gzkcore.rows.categories import (
 )
 from gzkcore.rows.dates import DAY_FIRST, are_days, dates_of, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
+from gzkcore.rows.index import is_index
 from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, meaning_of, tell
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
-from gzkcore.rows.values import SENTINEL, Values, is_index, missing_of, sentinel_of
+from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
 
 from .looks import Look
 
@@ -231,7 +232,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with fitting(self):
             names, columns, named = columns_of(X)
             orders = _orders_of(as_frame(X)) if named else {}
-            index = {name for place, name in enumerate(names) if is_index(name, place)}
+            index = {
+                name
+                for place, (name, (values, holds)) in enumerate(zip(names, columns, strict=True))
+                if named and holds in (NUMBERS, TEXTS) and is_index(name, place, values.tolist())
+            }
             if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
                 index = set()
             for name in sorted(index):
