@@ -148,8 +148,6 @@ def chosen_columns(
     drop: str | None = None,
 ) -> tuple[list[str], bool]:  # fmt: skip
     """Return the columns to predict from, and whether they are latitude and longitude."""
-    from gzkcore.rows.index import UNNAMED
-
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon must be given together")
     if lat is not None and columns is not None:
@@ -183,9 +181,7 @@ def chosen_columns(
         dropped = [] if drop is None else _names_in(drop, table)
         table.require(dropped)
         chosen = [name for name in chosen if name not in dropped]
-        table.nameless = [
-            name for name in chosen if UNNAMED.fullmatch(name) and name not in table.reading.keep
-        ]
+        table.doubtful = [name for name in chosen if name not in table.reading.keep]
         for name in chosen:
             if target and table.twice.get(name) == target:
                 raise ValueError(

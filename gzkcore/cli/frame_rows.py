@@ -21,6 +21,7 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
+from gzkcore.rows.index import is_comment
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.tabular.table_rows import FOLDS, copies_of
@@ -47,7 +48,6 @@ from .recipes import Recipe
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
-NEARLY_EMPTY = 0.9  # a choice: the share of gaps from which on a column without a name is no column
 FAR_MORE = 1.5  # times the share asked for, from which on the share held out is told
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
@@ -372,9 +372,8 @@ def _prepared(
         west = from_west((start + end) / 2) if end - start >= GAP else -180.0
         recipe = Recipe(target, columns, list(kinds.values()), places=True, west=west)
         return recipe, recipe.frame(table, numbers, whole.values)
-    gaps = {name: missing_of(whole[name]).mean() for name in columns}
-    empty = [name for name in columns if gaps[name] == 1]
-    stray = [name for name in table.nameless if NEARLY_EMPTY <= gaps.get(name, 0) < 1]
+    empty = [name for name in columns if missing_of(whole[name]).all()]
+    stray = [n for n in columns if n in table.doubtful and is_comment(n, whole[n])]
     texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
     names = [name for name, few in texts.items() if few is None]
     if empty:

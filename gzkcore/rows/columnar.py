@@ -43,6 +43,7 @@ class Columns(NamedTuple):
 def parquet(path: Path) -> Columns:
     """Open a Parquet file, or those in a folder in turn, with columns that folders name."""
     import pyarrow.dataset as ds
+    from pyarrow.parquet import read_schema
 
     files = [path]
     if path.is_dir():
@@ -50,10 +51,14 @@ def parquet(path: Path) -> Columns:
         files = sorted(file for file in named if file.name[0] not in "._")
     if not files:
         raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
-    options: Any = {"format": "parquet", "partitioning": "hive", "partition_base_dir": ""}
-    found = ds.dataset([*map(str, files)], **options)
-    schema, note = _of_all(found)
-    return _of_dataset(ds.dataset([*map(str, files)], schema=schema, **options), note)
+    own, folders = read_schema(files[0]), {part.partition("=")[0] for part in files[0].parts}
+    if len({*own.names}) < len(own.names):
+        return Columns(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
+    options: Any = {"format": "parquet", "partition_base_dir": ""}
+    options["partitioning"] = None if folders & {*own.names} else "hive"
+    paths = [*map(str, files)]
+    schema, note = _of_all(ds.dataset(paths, **options))
+    return _of_dataset(ds.dataset(paths, schema=schema, **options), note)
 
 
 def _of_all(found: Any) -> tuple[Any, str]:
@@ -173,7 +178,7 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
     sizes = np.array([sum(map(_there, row)) for row in every[skip:]], dtype=int)
     if not sizes.any():
         raise ValueError(f"{path}: the sheet {name!r} is empty; name another: {path}::SHEET")
-    first, wide = np.flatnonzero(sizes)[0], int(np.argmax(2 * sizes > np.median(sizes[sizes > 0])))
+    first, wide = np.flatnonzero(sizes)[0], int(np.argmax(2 * sizes >= np.median(sizes[sizes > 0])))
     if first < wide and not skip:
         raise ValueError(
             f"{path}: row {first + 1} has {counted(int(sizes[first]), 'value')}, and those below "

@@ -142,6 +142,7 @@ def _spooled(path: Path) -> Path:
 
 def ending(path: Path) -> str:
     """Return the ending of a name that tells the format, as .csv of data.csv.gz."""
+    path, _ = _sheet_in(path)
     name = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     return name.suffix.lower()
 
@@ -168,7 +169,7 @@ class Table:
         self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one
-        self.nameless: list[str] = []  # columns without a name, which are left out if nearly empty
+        self.doubtful: list[str] = []  # columns that nobody named, which may be comments
         self.twice: dict[str, str] = {}  # new names of columns with the name of another, and that
         for name, count in collections.Counter(names).items():
             if count > 1:

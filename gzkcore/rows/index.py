@@ -1,4 +1,4 @@
-"""Columns that say which row it is, and nothing else: a saved index of pandas, row names of R."""
+"""Columns that do not predict: a saved index of pandas, row names of R, comments without a name."""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .dates import DATED
-from .values import as_number
+from .values import Values, as_number, missing_of
 
 SEEN = 1000  # rows that tell whether a column is an index
 FEWEST = 10  # rows from which on it is no chance that a column counts them
+NEARLY_EMPTY = 0.9  # a choice: the share of gaps from which on a column without a name is a comment
 UNNAMED = re.compile(r"|Unnamed: \d+(\.\d+)*")  # how pandas and we call columns without a name
 SAVED = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
 COUNTS = re.compile(r"[Ii]ndex|level_\d+|X|\.\.\.1|[Rr]ow[ _.]?([Nn]um(ber)?|[Nn]ames?|[Ii][Dd])")
@@ -36,6 +37,11 @@ def is_index(name: str, place: int, values: Sequence[Any], *, saved: bool = Fals
         return bool(np.all(numbers % 1 == 0))
     texts = {text for text in values if isinstance(text, str) and not DATED.fullmatch(text.strip())}
     return len(texts) == len(values)
+
+
+def is_comment(name: str, values: Values) -> bool:
+    """Say whether a column is a comment beside the table: without a name, and nearly empty."""
+    return UNNAMED.fullmatch(name) is not None and NEARLY_EMPTY <= missing_of(values).mean() < 1
 
 
 def _is_saved(name: str, place: int) -> bool:

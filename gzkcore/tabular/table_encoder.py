@@ -12,7 +12,7 @@
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
-- "index": left out; a saved index, such as "Unnamed: 0", see `gzkcore.rows.index`.
+- "index": left out; a saved index or a comment, such as "Unnamed: 0", see `gzkcore.rows.index`.
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
@@ -74,7 +74,7 @@ from gzkcore.rows.categories import (
 )
 from gzkcore.rows.dates import DAY_FIRST, are_days, dates_of, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
-from gzkcore.rows.index import is_index
+from gzkcore.rows.index import SEEN, is_comment, is_index
 from gzkcore.rows.meaning import DATE, DEFAULT, NUMBER, DoubtError, Meaning, meaning_of, tell
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
 from gzkcore.rows.values import SENTINEL, Values, missing_of, sentinel_of
@@ -235,14 +235,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             index = {
                 name
                 for place, (name, (values, holds)) in enumerate(zip(names, columns, strict=True))
-                if named and holds in (NUMBERS, TEXTS) and is_index(name, place, values.tolist())
+                if (holds in (NUMBERS, TEXTS) and is_index(name, place, values[:SEEN].tolist()))
+                or is_comment(name, values)
             }
             if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
                 index = set()
             for name in sorted(index):
                 warn(
-                    f"column {name!r} seems to be a saved index, and is left out; rename it to "
-                    "keep it",
+                    f"column {name!r} seems to be a saved index or a comment, and is left out; "
+                    "rename it to keep it",
                     UserWarning,
                 )
             found: list[dict[str, Any]] = [
@@ -409,7 +410,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         for words, chosen in {
             "left out because they are constant": left_out["constant"],
-            "left out because they seem to be a saved index": left_out["index"],
+            "left out because they seem to be a saved index or a comment": left_out["index"],
             "left out because nearly every row has a different text": left_out["name"],
             "encoded by logarithms because they are skewed": self.skewed(),
             "encoded by ranks because of extreme values": ranked,

@@ -106,6 +106,8 @@ def test_one_file_of_a_folder_has_the_columns_that_folders_name():
     FRAME.to_parquet("all/year=2023/a.parquet", index=False)
     for path in ("all", "all/year=2023", "all/year=2023/a.parquet"):
         np.testing.assert_array_equal(read(path)["year"], 4 * [2023])
+    FRAME.assign(year=7).to_parquet("all/year=2023/a.parquet", index=False)
+    np.testing.assert_array_equal(read("all")["year"], 4 * [7])
 
 
 @pytest.mark.parametrize("block", [1 << 24, 20])
@@ -156,6 +158,8 @@ def test_sheets():
     assert [(X.tolist(), y.tolist()) for X, y in batches] == [([[1.5]], [1])]
     with pytest.raises(ValueError, match=r"data.xlsx has no sheet 'x'; its sheets are values, not"):
         open_table("data.xlsx::x")
+    pd.Series([1.5, 2.5], ["u", "v"], name="y").to_excel("data.xlsx")
+    assert open_table("data.xlsx").names == ["Unnamed: 0", "y"]
     cells = pd.DataFrame({"n": [1, "#DIV/0!", 3], "code": [12, "B7", None], "at": 3 * [None]})
     cells["at"] = [datetime.date(2024, 1, 2), None, datetime.datetime(2024, 1, 2, 12)]
     cells.to_excel("data.xlsx", index=False)

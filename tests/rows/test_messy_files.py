@@ -255,6 +255,14 @@ def test_an_index_by_its_values(name, values, is_index):
     assert (kinds[0] == "index") == is_index
 
 
+def test_a_comment_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.arange(40.0) ** 2, "Unnamed: 7": [*39 * [None], "checked"]})
+    with pytest.warns(UserWarning, match="column 'Unnamed: 7' seems to be .* a comment, and is le"):
+        kinds = [column["kind"] for column in TableEncoder().fit(frame).columns_]
+    assert kinds == ["number", "index"]
+
+
 def test_text_without_a_mark_of_its_encoding():
     for encoding in ("utf-16-le", "utf-16-be"):
         Path("data.csv").write_bytes("a,b\n1,2\n".encode(encoding))
