@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gzkcore._util.extras import needs
-from gzkcore._util.wording import counted
 
 HEADS = 200  # rows of a sheet among which the names of columns may stand
 JSON_BYTES = 1 << 24  # of lines of JSON, parsed at a time
@@ -175,18 +174,11 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
         if name not in sheets:
             raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(sheets)}")
         every = [*book[name].iter_rows(values_only=True)]
-    sizes = np.array([sum(map(_there, row)) for row in every[skip:]], dtype=int)
-    if not sizes.any():
+    rows = [row for row in every[skip:] if any(map(_there, row))]
+    if not rows:
         raise ValueError(f"{path}: the sheet {name!r} is empty; name another: {path}::SHEET")
-    first, wide = np.flatnonzero(sizes)[0], int(np.argmax(2 * sizes >= np.median(sizes[sizes > 0])))
-    if first < wide and not skip:
-        raise ValueError(
-            f"{path}: row {first + 1} has {counted(int(sizes[first]), 'value')}, and those below "
-            f"have more; row {wide + 1} fits them: --skip-lines {wide} leaves out those above it"
-        )
-    names, *values = (row for row, size in zip(every[skip:], sizes, strict=True) if size)
-    width = max(i + 1 for row in (names, *values) for i, value in enumerate(row) if _there(value))
-    names, *values = ([*row, *[None] * width][:width] for row in (names, *values))
+    width = max(i + 1 for row in rows for i, value in enumerate(row) if _there(value))
+    names, *values = ([*row, *[None] * width][:width] for row in rows)
     names = [str(name).strip() if _there(name) else f"Unnamed: {i}" for i, name in enumerate(names)]
     columns = [_of_cells([row[i] for row in values]) for i in range(width)]
     note = (

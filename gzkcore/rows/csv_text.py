@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple
 from .values import THOUSANDS, has_decimal_comma, is_missing, is_number, may_be_thousands
 
 ROWS = 200  # of the first rows, that are looked at before all are read
-LAST_ROWS = 5  # of these, one of which must have as many values as there are names
 MOST_UNITS = 3  # lines below the names, of units and of what is measured
 FEWEST_BELOW = 5  # a line of units is none with fewer rows below it
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
@@ -146,8 +145,9 @@ def _without_mark(header: Header) -> str:
     return re.sub("^#+ +", "", header.record.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-def values_in(line: str, delimiter: str) -> list[str]:
+def values_in(line: str, delimiter: str = "") -> list[str]:
     """Return the values in a line, without spaces around them; none of one that is too long."""
+    delimiter = delimiter or delimiter_of(line)
     with contextlib.suppress(csv.Error):
         values = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
         return [value.strip() for value in values]
@@ -343,26 +343,6 @@ def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
     with contextlib.suppress(csv.Error):
         return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
     return []
-
-
-def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
-    """Return how many lines stand above the one that fits the rows, if the first does not; or 0."""
-    if not rows or any(len(row) == n_names for row in rows[-LAST_ROWS:]):
-        return 0
-    lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
-    for delimiter in ";\t|,":
-        values = [values_in(line, delimiter) for line in lines[:-1]]
-        width = len(values[-1]) if values else 0
-        place = len(values)
-        while place and len(values[place - 1]) in (width, 0):
-            place -= 1
-        place += sum(1 for _ in itertools.takewhile(lambda row: not row, values[place:]))
-        if not width > 1 or not 0 < place < len(values) - 2:
-            continue
-        if any(map(is_number, values[place])):  # a row: one name may be missing above it
-            place -= 1 if 1 < len(values[place - 1]) == width - 1 else place
-        return place
-    return 0
 
 
 def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:

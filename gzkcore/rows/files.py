@@ -155,7 +155,6 @@ class Table:
     """
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
-    may_have_commas = False  # for decimal points, although nobody said so
     no_formulas = False  # in copies that are text
     reading = DEFAULT
 
@@ -354,7 +353,7 @@ class Table:
         missing = value is None or text == ""
         what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
         comma = text is not None and has_decimal_comma(text)
-        thousands = comma and not self.may_have_commas and may_be_thousands(str(text))
+        thousands = comma and not self.reading.may_have_commas and may_be_thousands(str(text))
         if thousands:
             what += ": its comma seems to separate thousands, and should not be there"
         elif comma:
@@ -424,11 +423,6 @@ class CsvTable(Table):
         csv_text.refuse_numbers(path, names, header.values or text, self._delimiter)
         rest = head[len(self._header) :]
         rows = csv_text.first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
-        if not skip and (lines := csv_text.lines_above(head, len(names), rows)):
-            raise ValueError(
-                f"{path}: the first line has {counted(len(names), 'value')}, and others than the "
-                f"rows; line {lines + 1} fits them: --skip-lines {lines} leaves out those above it"
-            )
         names = csv_text.named_rows(names, rows)
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
@@ -437,7 +431,7 @@ class CsvTable(Table):
             self.notes.append(f"columns with the name of another are called {told}")
             self.twice = twice
         above = head.decode("utf-8-sig", "replace").splitlines()[: csv_text.ROWS]
-        self.heads = [csv_text.values_in(line, self._delimiter) for line in above]
+        self.heads = [*map(csv_text.values_in, above)]
         self._look_at(rows, rest, reading)
 
     def _look_at(self, rows: list[list[str]], rest: bytes, reading: Reading) -> None:
@@ -456,20 +450,21 @@ class CsvTable(Table):
         example = csv_text.decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
         if example:
             self.notes.append(f"numbers have a decimal comma, such as {example!r}")
-        self.may_have_commas = self._delimiter != "," and not (is_told or example)
         self.reading = reading._replace(
             decimal_comma=reading.decimal_comma or example != "",
-            may_have_commas=self.may_have_commas,
+            may_have_commas=self._delimiter != "," and not (is_told or example),
         )
 
     def _doubt(self, missing: str) -> str:
+        if told := super()._doubt(missing):
+            return told
         if all(map(is_number, self.names)):
             return "; has it no first line that names the columns?"
         if self._header_is_other:
             return f"; the header is not UTF-8, but read as {csv_text.OTHER}: name its --encoding"
         if len(self.names) == 1 and any(mark in self.names[0] for mark in " :"):
             return "; separate columns by commas, semicolons, tabs or |"
-        return super()._doubt(missing)
+        return ""
 
     def _first_values(self, name: str) -> list[Any]:
         place = self.names.index(name)
@@ -586,7 +581,8 @@ class CsvTable(Table):
         return ValueError(
             f"{self.path}: data row {first + row.number} has "
             f"{counted(row.actual_columns, 'value')}, but there are "
-            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
+            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}; mend it, or leave out "
+            "lines above the names: --skip-lines"
         )
 
 

@@ -253,7 +253,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     ):
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     some = trimmed.slice(0, SEEN)
-    if table.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
+    if reading.may_have_commas and kind is None and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
         raise table.in_doubt(
             int(rows[row]), name,

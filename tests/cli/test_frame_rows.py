@@ -64,9 +64,7 @@ def test_predict_says_which_numbers_are_far_outside(capsys):
     assert re.fullmatch(
         r"Note: column 'warm' is far outside the range .* another unit.*", warm_note
     )
-    assert re.search(
-        "in 3 of 40 values, first -9999 in data row 38; if it stands for a", wind_note
-    )
+    assert re.search("in 3 of 40 values, first -9999 in data row 38; if it stands for a", wind_note)
 
 
 def test_predict_names_a_column_that_looks_like_one_it_needs(capsys):

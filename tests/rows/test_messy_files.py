@@ -204,17 +204,17 @@ def test_heads(text, names, values, told):
     "Logger 7, Ulm\n\na,b,y\n" + "1,1.5,2,3\n" * 6,
 ])  # fmt: skip
 def test_lines_above_in_other_tables(text):
-    with pytest.raises(ValueError, match=r"line 3 fits them: --skip-lines 2"):
-        opened(text)
+    with pytest.raises(ValueError, match=r"line 3 has it: --skip-lines 2"):
+        opened(text).require(["y"])
     assert opened(text, skip_lines=2).names[-1] == "y"
 
 
 def test_lines_of_a_logger_above_the_names():
     text = "Logger 7\nSite: Ulm, Bern\n\na,b,c\n" + "1,2,3\n" * 6
-    with pytest.raises(
-        ValueError, match=r"the first line has 1 value, .* line 4 fits them: --skip-l"
-    ):
-        opened(text)
+    with pytest.raises(ValueError, match=r"only column is 'Logger 7'; line 4 has it: --skip-lin"):
+        opened(text).require(["c"])
+    with pytest.raises(ValueError, match=r"row 1 has 2 values, but .* above the names: --skip-li"):
+        next(opened(text).batches(["Logger 7"]))
     table = opened(text, skip_lines=3)
     assert table.names == ["a", "b", "c"]
     assert column(text, skip_lines=3)[0].tolist() == [1] * 6
