@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,16 +45,23 @@ def parquet(path: Path) -> Columns:
     import pyarrow.dataset as ds
     from pyarrow.parquet import read_schema
 
+    base = path if path.is_dir() else path.parent
     files = [path]
     if path.is_dir():
         named = (file for file in path.rglob("*") if OPENED.get(file.suffix.lower()) is parquet)
-        files = sorted(file for file in named if file.name[0] not in "._")
+        hidden = re.compile(r"(.*/)?[._]")
+        files = sorted(
+            file for file in named
+            if file.is_file() and not hidden.match(file.relative_to(path).as_posix())
+        )  # fmt: skip
     if not files:
         raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
+    while "=" in base.name:
+        base = base.parent
     own, folders = read_schema(files[0]), {part.partition("=")[0] for part in files[0].parts}
     if len({*own.names}) < len(own.names):
         return Columns(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
-    options: Any = {"format": "parquet", "partition_base_dir": ""}
+    options: Any = {"format": "parquet", "partition_base_dir": "" if base == Path() else str(base)}
     options["partitioning"] = None if folders & {*own.names} else "hive"
     paths = [*map(str, files)]
     schema, note = _of_all(ds.dataset(paths, **options))
@@ -112,6 +120,7 @@ def json_lines(path: Path) -> Columns:
 
     def blocks(schema: Any) -> Iterator[Any]:
         with path.open("rb") as file:
+            file.seek(3 * (file.read(3) == b"\xef\xbb\xbf"))  # the mark of UTF-8
             while block := file.read(JSON_BYTES) + file.readline():
                 if block.strip():
                     size = ReadOptions(use_threads=False, block_size=len(block) + 1)

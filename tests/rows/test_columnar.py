@@ -106,6 +106,9 @@ def test_one_file_of_a_folder_has_the_columns_that_folders_name():
     FRAME.to_parquet("all/year=2023/a.parquet", index=False)
     for path in ("all", "all/year=2023", "all/year=2023/a.parquet"):
         np.testing.assert_array_equal(read(path)["year"], 4 * [2023])
+    Path("all/year=2023/.more").mkdir()
+    FRAME.to_parquet("all/year=2023/.more/b.parquet", index=False)
+    assert len(read("all")["year"]) == 4
     FRAME.assign(year=7).to_parquet("all/year=2023/a.parquet", index=False)
     np.testing.assert_array_equal(read("all")["year"], 4 * [7])
 
@@ -114,7 +117,8 @@ def test_one_file_of_a_folder_has_the_columns_that_folders_name():
 def test_lines_of_json_have_one_type(monkeypatch, block):
     monkeypatch.setattr("gzkcore.rows.columnar.JSON_BYTES", block)
     lines = [f'{{"a": {i}, "y": 1, "at": "2024-01-0{i + 1}"}}' for i in range(4)]
-    Path("data.jsonl").write_text("\n".join([*lines, '{"a": 4.5, "y": 1, "b": 3, "at": "x"}', ""]))
+    text = "\n".join(["\ufeff" + lines[0], *lines[1:], '{"a": 4.5, "y": 1, "b": 3, "at": "x"}', ""])
+    Path("data.jsonl").write_text(text, encoding="utf-8")
     found = read("data.jsonl")
     np.testing.assert_array_equal(found["a"], [0, 1, 2, 3, 4.5])
     np.testing.assert_array_equal(found["b"], [*4 * [np.nan], 3])
