@@ -5,6 +5,7 @@ import csv
 import functools
 import inspect
 import math
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,8 +25,9 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv, .txt (also as .gz, .zst or .zip), .parquet or a folder of such, "
-        ".feather, .jsonl, .xlsx, .nc, .npy or .npz; - for standard input.",
+        help="A table: .csv, .tsv, .txt, .dat (also as .gz, .zst or .zip), .parquet or a folder of "
+        "such, .feather, .jsonl, .xlsx (book.xlsx::sheet for another than the first), .nc, .npy or "
+        ".npz; - for standard input.",
     ),
 ]
 Lat = Annotated[
@@ -52,7 +54,10 @@ READING_OPTIONS: dict[str, Any] = {
     ]
     for name, (kind, told) in {
         "decimal_comma": (bool, "Numbers have a decimal comma."),
-        "encoding": (str, "Such as shift_jis; by default UTF-8, or windows-1252 for what is not."),
+        "encoding": (
+            str | None,
+            "Such as shift_jis; by default UTF-8, or windows-1252 for what is not.",
+        ),
         "thousands": (str | None, "What separates thousands: a point or a comma."),
         "missing": (str | None, "More words a,b,c for a missing value; '' for empty cells alone."),
         "date_format": (str | None, "The format of dates not understood otherwise: '%d/%m/%y'."),
@@ -95,7 +100,7 @@ class TestBy(NamedTuple):
 def reading_of(
     *, decimal_comma: bool = False, thousands: str | None = None, missing: str | None = None,
     date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
-    encoding: str = "",
+    encoding: str | None = None,
 ) -> "Reading":  # fmt: skip
     """Return how a table is to be read by these options."""
     from gzkcore.rows.meaning import DEFAULT
@@ -110,7 +115,7 @@ def reading_of(
     return DEFAULT._replace(
         decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
         date_format=date_format or "", skip_lines=skip_lines,
-        keep=() if keep is None else (*(names_in(keep) or [""]),), encoding=encoding,
+        keep=() if keep is None else (*(names_in(keep) or [""]),), encoding=encoding or "",
     )  # fmt: skip
 
 
@@ -169,11 +174,20 @@ def chosen_columns(
         chosen = table.names if target is None else table.beside(target)
         chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
         if index and index[0] not in chosen:
-            told = listed(index) or '""'
-            table.notes.append(f"left out as a saved index: {told}; --keep {told!r} takes it back")
+            told = listed(index)
+            table.notes.append(
+                f"left out as a saved index: {told}; --keep {shlex.quote(told)} takes it back"
+            )
         dropped = [] if drop is None else _names_in(drop, table)
         table.require(dropped)
         chosen = [name for name in chosen if name not in dropped]
+        table.doubtful = [name for name in chosen if name not in table.reading.keep]
+        for name in chosen:
+            if target and table.twice.get(name) == target:
+                raise ValueError(
+                    f"{table.path}: two columns are called {target!r}, the target; rename one, or "
+                    f"leave out the second, --drop {name}"
+                )
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
@@ -193,7 +207,7 @@ def listed(names: list[str]) -> str:
     """Return the text that lists these names."""
     return ",".join(
         '"' + name.replace('"', '""') + '"'
-        if name != name.strip() or {",", '"', "\n", "\r"} & {*name}
+        if not name or name != name.strip() or {",", '"', "\n", "\r"} & {*name}
         else name
         for name in names
     )
@@ -293,7 +307,7 @@ def check_output(table: "Table", output: Path, names: list[str], force: bool) ->
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
             f"--output {output} must end with {' or '.join(table.outputs)} for a "
-            f"{ending(table.path)} file"
+            f"{ending(table.path) or table.path.suffix} file"
         )
     check_not_the_table(table, "--output", output)
     for name in names:

@@ -14,6 +14,7 @@ from gzkcore._util.wording import plain
 from .arguments import (
     MODEL,
     PICTURES,
+    READING_OPTIONS,
     AsJson,
     Classify,
     Data,
@@ -47,9 +48,13 @@ from .output import (
 if TYPE_CHECKING:
     from gzkcore.rows.meaning import Reading
 
+# Options that gzkcore fit has too.
+OF_FIT = ("target", "lat", "lon", "columns", "drop", "classify", *READING_OPTIONS)
+
 
 @reads_a_table
 def plan(
+    context: typer.Context,
     data: Data,
     target: Annotated[
         str | None,
@@ -120,9 +125,7 @@ def plan(
         )
     else:
         if target is not None:
-            given = {"--target": target, "--lat": lat, "--lon": lon, "--columns": columns}
-            flags = {"--classify": classify, "--decimal-comma": reading.decimal_comma}
-            print_lines(_fit_with(data, given, flags), "")
+            print_lines(_fit_with(data, {name: context.params[name] for name in OF_FIT}), "")
         print_lines(
             str(found), *gamma_notes(found.kernel, where_from), *notes, *picture_note(picture)
         )
@@ -143,9 +146,11 @@ def _scaled(kernel: Any, X: Any) -> Any:
     return kernel
 
 
-def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) -> str:
-    words = [word for name, value in given.items() if value is not None for word in (name, value)]
-    words += [name for name, is_given in flags.items() if is_given]
+def _fit_with(data: Path, given: dict[str, Any]) -> str:
+    words = []
+    for name, value in given.items():
+        if value not in (None, False, 0):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     names = itertools.chain(["model"], (f"model-{i}" for i in itertools.count(2)))
     free = next(name for name in names if not Path(f"{name}{MODEL}").exists())
     if free != "model":  # the one that fit would not replace

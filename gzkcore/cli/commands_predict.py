@@ -26,7 +26,7 @@ from .output import (
 
 UNLIKE = 1e-6  # of the size of cells that was asked for: another size is told
 MOST_NEW = 4  # columns that are named one by one
-OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
+OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # how the names of files of text end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,5 +1,6 @@
 """The rows of a table that `gzkcore fit` learns from, and those held out."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,11 +22,12 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
+from gzkcore.rows.index import is_comment
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.tabular.table_rows import FOLDS, copies_of
 
-from .arguments import TestBy
+from .arguments import TestBy, listed
 from .held_out import (
     FEW_ROWS,
     FEWEST_ROWS,
@@ -140,7 +142,7 @@ def read_rows(
     from, by default what is available.
     """
     table.require(by.columns)
-    table.of_numbers = target if regress else ""
+    table.of_numbers = target if regress else None
     more = [*by.columns, *([weights] if weights else [])]
     names = [*columns, target, *(name for name in more if name not in columns)]
     whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
@@ -373,18 +375,23 @@ def _prepared(
         recipe = Recipe(target, columns, list(kinds.values()), places=True, west=west)
         return recipe, recipe.frame(table, numbers, whole.values)
     empty = [name for name in columns if missing_of(whole[name]).all()]
+    stray = [n for n in columns if n in table.doubtful and is_comment(n, whole[n])]
     texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
     names = [name for name, few in texts.items() if few is None]
     if empty:
         say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
     doubts = {name: doubtful_texts(whole[name]) for name in texts}
-    if plain := [name for name in names if not doubts[name]]:
+    if stray:
+        told = listed(stray)
+        what = "left out, since they have no name and hardly a value"
+        say(f"{what}: {told}; --keep {shlex.quote(told)} takes them back")
+    if plain := [name for name in names if not doubts[name] and name not in stray]:
         say(f"left out, since more than half of their texts differ: {', '.join(plain)}")
     for name, doubt in doubts.items():
-        if doubt:
+        if doubt and name not in stray:
             done = "left out" if name in names else "taken for categories"
             say(f"column {name!r} is {done}: its {doubt}")
-    kept = [name for name in columns if name not in (*empty, *names)]
+    kept = [name for name in columns if name not in (*empty, *stray, *names)]
     if is_every:  # who names them knows them
         numbering = Numbering([name for name in kept if kinds[name] == NUMBER])
         if numbering.names:

@@ -5,10 +5,10 @@ Parquet, also a folder of it, Feather, lines of JSON, sheets of a spreadsheet, a
 
 import contextlib
 import datetime
-import functools
 import json
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,12 @@ import numpy as np
 
 from gzkcore._util.extras import needs
 
+HEADS = 200  # rows of a sheet among which the names of columns may stand
+JSON_BYTES = 1 << 24  # of lines of JSON, parsed at a time
+JSON_TYPES = {
+    bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list",
+    dict: "an object",
+}  # fmt: skip
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian")  # of times that are dates
 # What cells without a value hold.
 NO_VALUE = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")
@@ -31,62 +37,169 @@ class Columns(NamedTuple):
     n_rows: int
     scan: Scan
     note: str = ""
+    heads: Sequence[list[str]] = ()  # the first rows of a sheet, by their values
 
 
 def parquet(path: Path) -> Columns:
-    """Open a Parquet file."""
-    from pyarrow.parquet import ParquetFile
+    """Open a Parquet file, or those in a folder in turn, with columns that folders name."""
+    import pyarrow.dataset as ds
+    from pyarrow.parquet import read_schema
 
-    file = ParquetFile(path)
-    return Columns(
-        file.schema_arrow, file.metadata.num_rows,
-        lambda names, rows: file.iter_batches(rows, columns=names),
-    )  # fmt: skip
+    base = path if path.is_dir() else path.parent
+    files = [path]
+    if path.is_dir():
+        named = (file for file in path.rglob("*") if OPENED.get(file.suffix.lower()) is parquet)
+        hidden = re.compile(r"(.*/)?[._]")
+        files = sorted(
+            file for file in named
+            if file.is_file() and not hidden.match(file.relative_to(path).as_posix())
+        )  # fmt: skip
+    if not files:
+        raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
+    while "=" in base.name:
+        base = base.parent
+    own, folders = read_schema(files[0]), {part.partition("=")[0] for part in files[0].parts}
+    if len({*own.names}) < len(own.names):
+        return Columns(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
+    options: Any = {"format": "parquet", "partition_base_dir": "" if base == Path() else str(base)}
+    options["partitioning"] = None if folders & {*own.names} else "hive"
+    paths = [*map(str, files)]
+    schema, note = _of_all(ds.dataset(paths, **options))
+    return _of_dataset(ds.dataset(paths, schema=schema, **options), note)
 
 
-def folder(path: Path) -> Columns:
-    """Open the Parquet files in a folder, one after another, with columns that folders name."""
-    return dataset(path, format="parquet", partitioning="hive", exclude_invalid_files=True)
+def _of_all(found: Any) -> tuple[Any, str]:
+    """Return the schema of all files of a dataset, and which columns some of them lack."""
+    import pyarrow as pa
+
+    first, *others = found.get_fragments()
+    schema, lacking = found.schema, dict[str, str]()
+    known = {*first.physical_schema.names}
+    for other in others:
+        own = {*other.physical_schema.names}
+        less, more = sorted(known - own), sorted(own - known)
+        if less and more:
+            raise ValueError(
+                f"{other.path} has a column {more[0]!r} and none called {less[0]!r}, which the "
+                f"files before it have; rename it, or move this file elsewhere"
+            )
+        lacking |= {name: other.path for name in less if name not in lacking}
+        lacking |= dict.fromkeys(more, first.path)
+        known |= own
+        try:
+            schema = pa.unify_schemas([schema, other.physical_schema], promote_options="permissive")
+        except pa.ArrowTypeError as error:
+            what = str(error).partition("Field ")[2] or error
+            raise ValueError(
+                f"{other.path}: in this file and those before it the column {what}; write it with "
+                "one type"
+            ) from None
+    told = ", ".join(f"{name} ({file})" for name, file in lacking.items())
+    return schema, f"taken as missing where a file has no such column: {told}" if told else ""
 
 
-def dataset(path: Path, **options: Any) -> Columns:
-    """Open a file of a kind that Arrow reads, such as Feather or lines of JSON."""
+def feather(path: Path) -> Columns:
+    """Open a Feather file."""
     import pyarrow.dataset as ds
 
-    found = ds.dataset(path, **options)
-    if not found.files:
-        raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
+    return _of_dataset(ds.dataset(path, format="feather"))
 
+
+def _of_dataset(found: Any, note: str = "") -> Columns:
     def scan(names: list[str], rows: int) -> Iterator[Any]:
         batches = found.to_batches(columns=names, batch_size=rows, batch_readahead=1)
         return (batch for batch in batches if batch.num_rows)
 
-    return Columns(found.schema, found.count_rows(), scan)
+    return Columns(found.schema, found.count_rows(), scan, note)
 
 
-def sheet(path: Path) -> Columns:
-    """Read the first sheet of a spreadsheet; its first row names the columns."""
+def json_lines(path: Path) -> Columns:
+    """Open lines of JSON; a column has the type that all of its values have."""
+    import pyarrow as pa
+    from pyarrow.json import ParseOptions, ReadOptions, read_json
+
+    def blocks(schema: Any) -> Iterator[Any]:
+        with path.open("rb") as file:
+            file.seek(3 * (file.read(3) == b"\xef\xbb\xbf"))  # the mark of UTF-8
+            while block := file.read(JSON_BYTES) + file.readline():
+                if block.strip():
+                    size = ReadOptions(use_threads=False, block_size=len(block) + 1)
+                    yield read_json(pa.BufferReader(block), size, ParseOptions(schema))
+
+    schema, n_rows = pa.schema([]), 0
+    try:
+        for block in blocks(None):
+            texts = [  # of dates too, which are read later
+                field.with_type(pa.string()) if pa.types.is_timestamp(field.type) else field
+                for field in block.schema
+            ]
+            schema = pa.unify_schemas([schema, pa.schema(texts)], promote_options="permissive")
+            n_rows += block.num_rows
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"{path}: {_odd_line(path) or error}") from None
+
+    def scan(names: list[str], rows: int) -> Iterator[Any]:
+        for block in blocks(schema):
+            yield from block.select(names).to_batches(rows)
+
+    return Columns(schema, n_rows, scan)
+
+
+def _odd_line(path: Path) -> str:
+    """Say which line is no object, or has a value of another type than those above; "" if none."""
+    above: dict[str, str] = {}
+    with path.open("rb") as file:
+        for number, line in enumerate(filter(bytes.strip, file), 1):
+            try:
+                row = json.loads(line)
+                items = row.items()
+            except (ValueError, AttributeError):
+                return (
+                    f"data row {number}, {line[:40].decode('utf-8', 'replace').strip()!r}, is no "
+                    "object of JSON; write one in each line, as pandas does by "
+                    "to_json(path, orient='records', lines=True)"
+                )
+            for name, value in items:
+                kind = JSON_TYPES.get(type(value))
+                if kind and above.setdefault(name, kind) != kind:
+                    return (
+                        f"data row {number}, column {name!r}: {value!r} is {kind}, where rows "
+                        f"above have {above[name]}; write all in one way, and null for none"
+                    )
+    return ""
+
+
+def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
+    """Read a sheet of a spreadsheet, by default the first; its first row names the columns."""
     import pyarrow as pa
 
     needs("openpyxl", f"{path}: reading {path.suffix} files", "sheets")
     from openpyxl import load_workbook
 
     with contextlib.closing(load_workbook(path, read_only=True, data_only=True)) as book:
-        first, *others = book.sheetnames
-        rows = [row for row in book[first].iter_rows(values_only=True) if any(map(_there, row))]
+        sheets = book.sheetnames
+        others = [] if name else sheets[1:]
+        name = name or sheets[0]
+        if name not in sheets:
+            raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(sheets)}")
+        every = [*book[name].iter_rows(values_only=True)]
+    rows = [row for row in every[skip:] if any(map(_there, row))]
     if not rows:
-        raise ValueError(f"{path}: its first sheet, {first!r}, is empty; move the table there")
+        raise ValueError(f"{path}: the sheet {name!r} is empty; name another: {path}::SHEET")
     width = max(i + 1 for row in rows for i, value in enumerate(row) if _there(value))
     names, *values = ([*row, *[None] * width][:width] for row in rows)
-    names = [str(name) if _there(name) else f"Unnamed: {i}" for i, name in enumerate(names)]
+    names = [str(name).strip() if _there(name) else f"Unnamed: {i}" for i, name in enumerate(names)]
     columns = [_of_cells([row[i] for row in values]) for i in range(width)]
-    note = f"read from the first sheet, {first!r}, of {1 + len(others)}" if others else ""
+    note = (
+        f"read from the first sheet, {name!r}; {path}::{others[0]} reads another" if others else ""
+    )
     table = pa.Table.from_arrays(columns, names)
 
     def scan(names: list[str], rows: int) -> Iterator[Any]:
         return iter(table.select(names).to_batches(rows))
 
-    return Columns(table.schema, table.num_rows, scan, note)
+    heads = [[str(value).strip() for value in row if _there(value)] for row in every[:HEADS]]
+    return Columns(table.schema, table.num_rows, scan, note, heads)
 
 
 def _there(value: Any) -> bool:
@@ -170,11 +283,12 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     return pa.array(np.broadcast_to(np.expand_dims(values, lacking), sizes).ravel())
 
 
-OPENED: dict[str, Callable[[Path], Columns]] = {
+SHEETS = (".xlsx", ".xlsm")
+OPENED: dict[str, Callable[..., Columns]] = {
     **dict.fromkeys((".parquet", ".pq"), parquet),
-    ".feather": functools.partial(dataset, format="feather"),
-    **dict.fromkeys((".jsonl", ".ndjson"), functools.partial(dataset, format="json")),
-    **dict.fromkeys((".xlsx", ".xlsm"), sheet),
+    ".feather": feather,
+    **dict.fromkeys((".jsonl", ".ndjson"), json_lines),
+    **dict.fromkeys(SHEETS, sheet),
     ".nc": grid,
 }
 

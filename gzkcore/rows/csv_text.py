@@ -14,15 +14,17 @@ from typing import IO, Any, NamedTuple
 from .values import THOUSANDS, has_decimal_comma, is_missing, is_number, may_be_thousands
 
 ROWS = 200  # of the first rows, that are looked at before all are read
-LAST_ROWS = 5  # of these, one of which must have as many values as there are names
+MOST_UNITS = 3  # lines below the names, of units and of what is measured
 FEWEST_BELOW = 5  # a line of units is none with fewer rows below it
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
-_QUOTED = rb'(?<![^,;\t\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
+_QUOTED = rb'(?<![^,;\t|\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
 _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
 # Lines that begin with #, and blank ones after these.
 _COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
-_SEP = re.compile(rb'"?sep=(.)"?(?:\r\n?|\n)', re.IGNORECASE)  # a first line that Excel writes
+# A first line that Excel writes, or loggers of Campbell.
+_SEP = re.compile(rb'(?:"?sep=(.)"?|"?TOA5"?,[^\r\n]*)(?:\r\n?|\n)', re.IGNORECASE)
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
+_NO_WORD = re.compile(rb"[\s,;|\"]")  # between words
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its marks
 OTHER = "windows-1252"  # the encoding of what is not UTF-8, if nobody names another
 
@@ -34,10 +36,18 @@ PICTURE = "is a picture, not a table; give the .csv file of its numbers"
 DOCUMENT = "is a document, not a table; give the .csv file of its numbers"
 BINARY = "is a file of {}, not text; save the table as CSV"
 RENAMED = "is a file of {0}, not text; let its name end with {1}"
+MARKUP = "is a page of HTML or XML; open it in a spreadsheet program, and save the table as CSV"
+JSON = (
+    "is JSON; write an object in each line, as pandas does by to_json(path, orient='records', "
+    "lines=True), and let its name end with .jsonl"
+)
 MODEL = "is a model that gzkcore saved, not a table"
 NO_TABLES = {
     **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), SHEET),
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), ARCHIVE),
+    **dict.fromkeys((".html", ".htm", ".xml"), MARKUP),
+    ".json": JSON,
+    ".geojson": JSON,
+    **dict.fromkeys((".tar", ".tgz", ".7z", ".rar"), ARCHIVE),
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".tif", ".tiff"), PICTURE),
     **dict.fromkeys((".pdf", ".doc", ".docx", ".odt"), DOCUMENT),
     ".gzk": MODEL,
@@ -51,6 +61,10 @@ FIRST_BYTES = {
     b"PAR1\x15": RENAMED.format("Parquet", ".parquet"),
     b"\x93NUMPY": RENAMED.format("NumPy", ".npy"),
 }  # fmt: skip
+FIRST_TEXT = {
+    re.compile(rb"<(?:!doctype|html|head|body|table|\?xml)", re.IGNORECASE): MARKUP,
+    re.compile(rb'(?:\[\s*)?\{\s*"'): JSON,
+}
 
 
 def refuse_by_content(path: Path, head: bytes) -> None:
@@ -59,6 +73,9 @@ def refuse_by_content(path: Path, head: bytes) -> None:
         if head.startswith(first):
             is_sheet = what == ARCHIVE and any(part in head for part in (b"xl/", b".spreadsheet"))
             raise ValueError(f"{path} {SHEET if is_sheet else what}")
+    for begin, what in FIRST_TEXT.items():
+        if begin.match(head.removeprefix(_MARK).lstrip()):
+            raise ValueError(f"{path} {what}")
 
 
 class Header(NamedTuple):
@@ -119,11 +136,8 @@ def _between_names(header: Header) -> str:
     known = [number or is_missing(value) for number, value in zip(numbers, values, strict=True)]
     if not any(numbers) or not all(known):
         return ""
-    with contextlib.suppress(csv.Error):  # of a line that is too long for names
-        for mark in ",;\t ":
-            if len(_split(comment.strip(" "), mark)) == len(values):
-                return mark
-    return ""
+    marks = [m for m in ",;\t " if len(values_in(comment.strip(" "), m)) == len(values)]
+    return marks[0] if marks else ""
 
 
 def _without_mark(header: Header) -> str:
@@ -131,8 +145,13 @@ def _without_mark(header: Header) -> str:
     return re.sub("^#+ +", "", header.record.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-def _split(text: str, delimiter: str) -> list[str]:
-    return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
+def values_in(line: str, delimiter: str = "") -> list[str]:
+    """Return the values in a line, without spaces around them; none of one that is too long."""
+    delimiter = delimiter or delimiter_of(line)
+    with contextlib.suppress(csv.Error):
+        values = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        return [value.strip() for value in values]
+    return []
 
 
 def names_in(header: Header) -> tuple[list[str], str, str]:
@@ -140,13 +159,11 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
     if not header.values:
         text = header.record.decode("utf-8-sig", "replace").rstrip("\r\n")
         mark = _SEP.search(header.before)
-        delimiter = mark[1].decode() if mark else delimiter_of(text)
-        # A space may stand before the quotation mark of a name.
-        spaced = re.search(rf'{re.escape(delimiter)} +"', text) is not None
-        reader = csv.reader([text], delimiter=delimiter, skipinitialspace=spaced)
-        return next(reader), delimiter, delimiter
+        delimiter = mark[1].decode() if mark and mark[1] else delimiter_of(text)
+        reader = csv.reader([text], delimiter=delimiter, skipinitialspace=True)
+        return [name.strip() for name in next(reader)], delimiter, delimiter
     between = _between_names(header)
-    names = [name.strip() for name in _split(_without_mark(header).strip(" "), between)]
+    names = values_in(_without_mark(header).strip(" "), between)
     return names, delimiter_of(header.values), between
 
 
@@ -170,7 +187,7 @@ def refuse_numbers(path: Path, names: list[str], values: str, delimiter: str) ->
 def delimiter_of(header: str) -> str:
     """Return what separates names, of those that are not quoted; of numbers alone maybe spaces."""
     bare = re.sub(_QUOTED.decode(), "", header)
-    found = max(",;\t", key=bare.count)
+    found = max(",;\t|", key=bare.count)
     words = bare.split()
     of_r = re.fullmatch(r'"[^"]*"(?: (?:"[^"]*"|[^\s,;"]+))+', header.strip()) is not None
     of_numbers = found not in bare and len(words) > 1 and all(map(is_number, words))
@@ -189,11 +206,21 @@ def check_encoding(name: str) -> None:
 
 
 def _in_other(error: Any) -> tuple[str, int]:
-    """Decode bytes that are not UTF-8."""
-    return error.object[error.start : error.end].decode(OTHER, "replace"), error.end
+    """Decode bytes that are not UTF-8, or raise UnicodeDecodeError."""
+    return error.object[error.start : error.end].decode(OTHER), error.end
 
 
 codecs.register_error(OTHER, _in_other)
+
+
+def _utf_16_of(head: bytes) -> str:
+    """Return the encoding of text that begins with a mark of UTF-16, or has every other byte 0."""
+    if head.startswith(_UTF_16):
+        return "utf-16"
+    even, odd = (head[place:16:2].strip(b"\0") for place in (0, 1))
+    if not even and odd:
+        return "utf-16-be"
+    return "utf-16-le" if even and not odd and len(head) > 1 else ""
 
 
 class AsUtf8:
@@ -203,23 +230,25 @@ class AsUtf8:
         self._read, self._encoding = read, encoding
         self._decoder: codecs.IncrementalDecoder | None = None
         self.start = b""  # the first bytes, as they are
-        self.has_other = False  # not all bytes that were read are UTF-8
+        self.other = ""  # the first word that is not UTF-8
 
     def read(self, size: int) -> bytes:
         """Read about so many bytes; none at the end."""
         raw = self._read(size)
         if self._decoder is None:
             self.start = raw
-            self._encoding = self._encoding or "utf-16" * raw.startswith(_UTF_16)
+            self._encoding = self._encoding or _utf_16_of(raw)
             self._decoder = codecs.getincrementaldecoder(self._encoding or "utf-8")()
         if not self._encoding and raw.isascii() and not self._decoder.getstate()[0]:
             return raw
         try:
             text = self._decoder.decode(raw, not raw)
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
             if self._encoding:
                 raise
-            self.has_other, self._decoder.errors = True, OTHER
+            parts = _NO_WORD.split(error.object[: error.start])[-1], error.object[error.start :]
+            word = parts[0] + _NO_WORD.split(parts[1], 1)[0]
+            self.other, self._decoder.errors = word.decode(errors=OTHER), OTHER
             text = self._decoder.decode(raw, not raw)
         return text.encode() if text or not raw else self.read(size)  # half a character
 
@@ -233,9 +262,10 @@ def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[]
             yield AsUtf8(stream.read, encoding), lambda: min(file.tell() / size, 1.0)
     except UnicodeDecodeError as error:
         wrong = error.object[error.start : error.start + 8]
+        known = encoding or f"UTF-8 or {OTHER}"
         raise ValueError(
-            f"{path} is not text in {error.encoding}, which {wrong!r} is no part of; name another "
-            "--encoding"
+            f"{path} is not text in {known}, which {wrong!r} is no part of; name another "
+            "--encoding, such as shift_jis"
         ) from None
 
 
@@ -268,7 +298,10 @@ def _only_member(path: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
     """Open the only file in an archive, but for those that macOS adds."""
     try:
         with zipfile.ZipFile(file) as archive:
-            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+            names = [
+                name for name in archive.namelist()
+                if not name.startswith("__MACOSX/") and not name.endswith("/")
+            ]  # fmt: skip
             if len(names) != 1:
                 raise ValueError(f"{path} has {len(names)} files; unpack it, and give one of them")
             with archive.open(names[0]) as member:
@@ -312,26 +345,6 @@ def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
     return []
 
 
-def lines_above(head: bytes, n_names: int, rows: list[list[str]]) -> int:
-    """Return how many lines stand above the one that fits the rows, if the first does not; or 0."""
-    if not rows or any(len(row) == n_names for row in rows[-LAST_ROWS:]):
-        return 0
-    lines = head.decode("utf-8-sig", "replace").splitlines()[: ROWS - 1]
-    for delimiter in ";\t,":
-        values = [_split(line, delimiter) for line in lines[:-1]]
-        width = len(values[-1]) if values else 0
-        place = len(values)
-        while place and len(values[place - 1]) in (width, 0):
-            place -= 1
-        place += sum(1 for _ in itertools.takewhile(lambda row: not row, values[place:]))
-        if not width > 1 or not 0 < place < len(values) - 2:
-            continue
-        if any(map(is_number, values[place])):  # a row: one name may be missing above it
-            place -= 1 if 1 < len(values[place - 1]) == width - 1 else place
-        return place
-    return 0
-
-
 def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
     """Return names, and one more, "", where each row has a name before all others, as R writes."""
     if not rows or {len(row) for row in rows} != {len(names) + 1}:
@@ -351,17 +364,23 @@ def distinct(names: list[str]) -> list[str]:
     return found
 
 
-def has_units(rows: list[list[str]]) -> bool:
-    """Say whether the first row has no numbers in columns that have nothing else below it."""
-    first, *others = rows or [[]]
-    if len(others) < FEWEST_BELOW or {len(row) for row in others} != {len(first)}:
+def unit_rows(rows: list[list[str]]) -> int:
+    """Count the first rows without numbers in columns that have nothing else below them."""
+    for count in range(min(MOST_UNITS, len(rows)), 0, -1):
+        if all(_are_units(row, rows[count:]) for row in rows[:count]):
+            return count
+    return 0
+
+
+def _are_units(row: list[str], others: list[list[str]]) -> bool:
+    if len(others) < FEWEST_BELOW or {len(other) for other in others} != {len(row)}:
         return False
     numbers = [
-        j for j in range(len(first))
-        if (below := [row[j] for row in others if not is_missing(row[j])])
+        j for j in range(len(row))
+        if (below := [other[j] for other in others if not is_missing(other[j])])
         and all(is_number(value) or has_decimal_comma(value) for value in below)
     ]  # fmt: skip
-    units = [first[j] for j in numbers if not is_missing(first[j])]
+    units = [row[j] for j in numbers if not is_missing(row[j])]
     return (
         bool(units)
         and not any(is_number(unit) or has_decimal_comma(unit) for unit in units)

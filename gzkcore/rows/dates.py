@@ -50,7 +50,8 @@ ZONES = {
     "eest": 3, "msk": 3, "jst": 9, "aest": 10, "aedt": 11,
 }  # fmt: skip
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
-DAY_FIRST, MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
+# Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
+DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAYS = 19000101, 21001231  # whole numbers between these may be days
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
 NOW_MOST = 2068  # a year of two digits is no later
@@ -85,25 +86,27 @@ def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
     return dates
 
 
-def order_of(texts: list[str]) -> str:
-    """Return whether the day or the month is first in dates such as 1/2/2024, "" if in doubt."""
+def order_of(texts: list[str]) -> str | None:
+    """Return which of `ORDERS` dates are written in, None if in doubt."""
     found = [match for text in texts if (match := DATED.fullmatch(text)) and match["a"]]
     numbers = [(int(m["a"]), int(m["b"])) for m in found if m["mark3"] != "."]
-    if any(a > 12 for a, _ in numbers) or all(a == b for a, b in numbers):
+    if any(a > 12 for a, _ in numbers):
         return DAY_FIRST
-    return MONTH_FIRST if any(b > 12 for _, b in numbers) else ""
+    if any(b > 12 for _, b in numbers):
+        return MONTH_FIRST
+    return NEITHER if all(a == b for a, b in numbers) else None
 
 
 def dates_of(
-    texts: Values, there: NDArray[np.bool_], form: str = DAY_FIRST
+    texts: Values, there: NDArray[np.bool_], form: str = NEITHER
 ) -> tuple[Values, NDArray[np.bool_], bool]:
     """Return dates of text in UTC, which texts are none, and whether any has a zone.
 
-    Dates of rows where no text is `there` are missing. The form is what 1/2/2024 means, %d/%m/%Y or
-    %m/%d/%Y; else the format of all, see strptime.
+    Dates of rows where no text is `there` are missing. The form is one of `ORDERS`, or the format
+    of all, see strptime.
     """
     dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
-    if form in (DAY_FIRST, MONTH_FIRST) and all(map(PLAIN.fullmatch, texts[there])):
+    if form in ORDERS and all(map(PLAIN.fullmatch, texts[there])):
         try:
             dates[there] = texts[there].astype("M8[us]")
             return dates, np.zeros(len(texts), dtype=bool), False
@@ -121,7 +124,7 @@ def dates_of(
 
 def _date(text: str, form: str) -> datetime.datetime:
     """Return the date in a text, or raise ValueError."""
-    if form not in (DAY_FIRST, MONTH_FIRST):
+    if form not in ORDERS:
         date = datetime.datetime.strptime(text, form)
         return date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
     if found := CTIME.fullmatch(text):

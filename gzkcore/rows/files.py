@@ -10,6 +10,7 @@ import atexit
 import collections
 import contextlib
 import csv
+import datetime
 import difflib
 import os
 import re
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError  # of a header that is no Python
 from typing import IO, Any
@@ -28,12 +29,13 @@ from numpy.typing import NDArray
 
 from gzkcore._util.extras import needs
 from gzkcore._util.files import allowed, as_path, replacing, reserve
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted, in_list, named_columns
 
 from . import columnar, csv_text
+from .index import SEEN, is_index, may_be_index
 from .meaning import DEFAULT, Reading
 from .values import (
     DECIMAL_COMMA,
@@ -42,7 +44,6 @@ from .values import (
     doubtful_point,
     harmless,
     has_decimal_comma,
-    is_index,
     is_missing,
     is_number,
     is_of_values,
@@ -58,7 +59,11 @@ MOST_MISSING = 5  # columns that are named where several are missing
 MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
-OTHER_TOLD = "{}: what is not UTF-8 is read as {}; if that is wrong, name the --encoding"
+OTHER_TOLD = (
+    "{}: what is not UTF-8 is read as {}, such as {!r}; if that is wrong, name the --encoding, "
+    "such as cp850 or shift_jis"
+)
+LAST_DAY = datetime.date(2024, 12, 31)  # an example
 STDIN = ("-", "/dev/stdin")
 BEGINS = {b"PAR1": ".parquet", b"ARROW1": ".feather", b'{"': ".jsonl", b"\x93NUMPY": ".npy"}
 
@@ -72,7 +77,7 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
     """Open the table in a file, whose ending tells the format, to be read in this way."""
     if reading.encoding:
         csv_text.check_encoding(reading.encoding)
-    path = as_path(path)
+    path, sheet = _sheet_in(as_path(path))
     with allowed("read", path):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()  # from Python 3.14 on, is_file doesn't tell of permissions
@@ -84,8 +89,9 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
         if not is_folder:
             with path.open("rb") as file:
                 is_empty = not file.read(1)
-    kind = ColumnTable if is_folder else KINDS.get(ending(path))
-    if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
+    is_packed = path.suffix.lower() in COMPRESSED
+    kind = ColumnTable if is_folder else KINDS.get(ending(path) or ".csv" * is_packed)
+    if kind is None or (kind is not CsvTable and is_packed):
         if what := csv_text.NO_TABLES.get(path.suffix.lower()):
             raise ValueError(f"{path} {what}")
         text = ", ".join(CsvTable.outputs)
@@ -100,18 +106,23 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
     if kind is CsvTable:
         table: Table = CsvTable(path, reading)
     else:
-        for given, what in (
-            (reading.encoding, "an --encoding"),
-            (reading.decimal_comma, "a decimal comma"),
-            (reading.skip_lines, "lines to skip"),
-        ):
-            if given:
-                raise ValueError(f"{path}: only text files have {what}; omit this option")
-        table = kind(path)
+        has_lines = path.suffix.lower() in columnar.SHEETS
+        if reading.encoding or (reading.skip_lines and not has_lines):
+            what = "an --encoding" if reading.encoding else "lines to skip"
+            raise ValueError(f"{path}: only text files have {what}; omit this option")
+        table = kind(path, *([sheet, reading.skip_lines] if has_lines else []))
         table.reading = reading
     table.require([*reading.keep])
-    table.index = [name for name in table.index if name not in reading.keep]
+    table.find_index()
+    table.given = Path(f"{path}::{sheet}") if sheet else path
     return table
+
+
+def _sheet_in(path: Path) -> tuple[Path, str]:
+    """Return the path of a file, and of a spreadsheet the name of the sheet behind ::, or ""."""
+    book, _, sheet = str(path).partition("::")
+    is_sheet = Path(book).suffix.lower() in columnar.SHEETS
+    return (Path(book), sheet) if is_sheet else (path, "")
 
 
 def _spooled(path: Path) -> Path:
@@ -131,30 +142,34 @@ def _spooled(path: Path) -> Path:
 
 def ending(path: Path) -> str:
     """Return the ending of a name that tells the format, as .csv of data.csv.gz."""
+    path, _ = _sheet_in(path)
     name = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     return name.suffix.lower()
 
 
 class Table:
-    """A table in a file: `path`, and the `names` of its columns.
+    """A table in a file: `path`, as `given` with the name of a sheet, and `names` of columns.
 
     A format says how to cut the file into pieces (`_pieces`), what numbers a piece holds
     (`_numbers`), and how to write a copy (`append`).
     """
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
-    may_have_commas = False  # for decimal points, although nobody said so
     no_formulas = False  # in copies that are text
     reading = DEFAULT
 
     def __init__(self, path: Path, names: list[str]) -> None:
-        self.path, self.names = path, names
+        self.path, self.given, self.names = path, path, names
         self.notes: list[str] = []  # about the file as a whole
-        self.of_numbers = ""  # the column in which any text is taken as missing
+        self.of_numbers: str | None = None  # the column in which any text is taken as missing
         self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
         self.words: dict[str, str] = {}  # a word for a missing value of a column
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `meaning`
-        self.index = [name for place, name in enumerate(names) if is_index(name, place)]
+        self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
+        self.index: list[str] = []  # columns that seem to be a saved index
+        self._saved: list[str] = []  # those that the file calls one
+        self.doubtful: list[str] = []  # columns that nobody named, which may be comments
+        self.twice: dict[str, str] = {}  # new names of columns with the name of another, and that
         for name, count in collections.Counter(names).items():
             if count > 1:
                 raise ValueError(f"{path}: {count} columns are called {name!r}; rename them")
@@ -179,7 +194,22 @@ class Table:
                 told = f"there is {close[0]!r}, which looks like it; rename that one"
             elif close:
                 told = f"did you mean {close[0]!r}?"
-        raise ValueError(f"{self.path}: there {what}; {told}{self._doubt()}")
+        raise ValueError(f"{self.path}: there {what}; {told}{self._doubt(missing[0])}")
+
+    def find_index(self) -> None:
+        """Find the columns that seem to be a saved index, but for those to keep."""
+        self.index = [
+            name
+            for place, name in enumerate(self.names)
+            if ((saved := name in self._saved) or may_be_index(name, place))
+            and name not in self.reading.keep
+            and is_index(name, place, self._first_values(name), saved=saved)
+        ]
+
+    def _first_values(self, name: str) -> list[Any]:
+        """Return the first values of a column."""
+        _, columns, _ = next(self.columns([name]))
+        return [plain_value(value) for value in columns[name][:SEEN]]
 
     def beside(self, name: str) -> list[str]:
         """Return all other columns of values, and of as many rows, but for a saved index."""
@@ -195,8 +225,11 @@ class Table:
             told = ", ".join(f"{name} ({of})" for name, of in self.apart.items())
             self.notes.append(f"left out, since they hold no numbers, text or dates: {told}")
 
-    def _doubt(self) -> str:
-        """Say what may be wrong with the names of the columns."""
+    def _doubt(self, missing: str) -> str:
+        """Say what may be wrong with the names of the columns, among which one is missing."""
+        for above, values in enumerate(self.heads):
+            if missing in values and len(values) > 1 and not any(map(is_number, values)):
+                return f"; line {above + 1} has it: --skip-lines {above} leaves out those above it"
         return ""
 
     def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
@@ -233,11 +266,50 @@ class Table:
     def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         """Return the columns of a piece whose first row is `first`, (n, len(names))."""
         columns = self._columns(piece, names, first)
-        values = self._converted(columns, names)
+        plain = columns
+        if self.reading.thousands or self.reading.decimal_comma:
+            rows = first + np.arange(len(columns[names[0]]))
+            plain = {name: self.plain_numbers(name, columns[name], rows) for name in names}
+        values = self._converted(plain, names)
         if (place := first_not_finite(values)) is not None:
             row, j = place
             raise self.bad_value(first + row, names[j], plain_value(columns[names[j]][row]))
         return values
+
+    def plain_numbers(self, name: str, column: Any, rows: Integers) -> Any:
+        """Return text without separators of thousands, which is told, and with decimal points.
+
+        Other columns are returned as they are; rows have these numbers in the table.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        reading = self.reading
+        mark = reading.thousands or "." * reading.decimal_comma
+        if not mark or not (pa.types.is_string(of := column.type) or pa.types.is_large_string(of)):
+            return column
+        plain, row, other = without_groups(column, mark)
+        if other is not None:
+            plain = column
+            wrong = other if reading.thousands else doubtful_point(column)
+            if wrong is not None:
+                text = plain_value(column[wrong])
+                told = f"the {mark!r} in {text!r} does not separate thousands"
+                if mark == "." and not reading.decimal_comma:
+                    warn(f"column {name!r}: {told}: its points are decimal points", UserWarning)
+                    return column
+                if not reading.thousands:
+                    told = (
+                        f"{text!r} has a point, where others have a decimal comma; write all alike"
+                    )
+                raise self.in_doubt(int(rows[wrong]), name, told)
+        elif row is not None:
+            before, after = (plain_value(each[row]) for each in (column, plain))
+            told = f"{before!r} is read as {after}, since {mark!r} separates thousands"
+            warn(f"column {name!r}: {told}", UserWarning)
+        if reading.decimal_comma:
+            plain = pc.replace_substring_regex(plain, DECIMAL_COMMA, r"\1.\2")
+        return plain
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
         """Return columns as float64, (n, len(names)), not finite where a value is no number."""
@@ -284,11 +356,16 @@ class Table:
         missing = value is None or text == ""
         what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
         comma = text is not None and has_decimal_comma(text)
-        thousands = comma and not self.may_have_commas and may_be_thousands(str(text))
+        thousands = comma and not self.reading.may_have_commas and may_be_thousands(str(text))
         if thousands:
             what += ": its comma seems to separate thousands, and should not be there"
         elif comma:
             what += ": it has a decimal comma, where a point should be"
+        form = self.forms.get(name, [""])
+        if "%" in form[0]:
+            what += f"; the fit read dates such as {LAST_DAY:{form[0]}} ({form[0]})"
+        elif form[1:] and form[-1]:
+            what += f"; the fit read numbers with the unit {form[-1]!r}"
         return BadValueError(
             f"{self.path}: data row {row + 1}, column {name!r}: the value {what}",
             name,
@@ -318,7 +395,7 @@ class CsvTable(Table):
     it stands, while pyarrow parses only the columns that are needed.
     """
 
-    outputs = (".csv", ".tsv", ".txt")
+    outputs = (".csv", ".tsv", ".txt", ".dat")
 
     def __init__(self, path: Path, reading: Reading = DEFAULT) -> None:
         skip, self._is_told = reading.skip_lines, False
@@ -333,7 +410,7 @@ class CsvTable(Table):
                     raise ValueError(
                         f"{path}: the first line does not end; pass a text file with lines"
                     )
-        self._header_is_other = text_of.has_other
+        self._header_is_other = text_of.other != ""
         self._header = header.before + header.record
         # What ends records: a carriage return alone in files of old.
         self._line_end = b"\r" if header.end == b"\r" else b"\n"
@@ -341,7 +418,7 @@ class CsvTable(Table):
         if not text:
             raise ValueError(f"{path}: the first line is blank, but must name the columns")
         if b"\0" in head or any(ord(c) < 32 and c not in "\t\r\n" for c in text):
-            raise ValueError(f"{path} is not a text; save the table as CSV")
+            raise ValueError(f"{path} is not a text; save the table as CSV, or name its --encoding")
         try:
             names, self._delimiter, self._between_names = csv_text.names_in(header)
         except csv.Error as error:
@@ -349,24 +426,24 @@ class CsvTable(Table):
         csv_text.refuse_numbers(path, names, header.values or text, self._delimiter)
         rest = head[len(self._header) :]
         rows = csv_text.first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
-        if not skip and (lines := csv_text.lines_above(head, len(names), rows)):
-            raise ValueError(
-                f"{path}: the first line has {counted(len(names), 'value')}, and others than the "
-                f"rows; line {lines + 1} fits them: --skip-lines {lines} leaves out those above it"
-            )
         names = csv_text.named_rows(names, rows)
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
-        if twice := [f"{new!r}" for old, new in pairs if old != new]:
-            self.notes.append(f"columns with the name of another are called {', '.join(twice)}")
+        if twice := {new: old for old, new in pairs if old != new}:
+            told = ", ".join(map(repr, twice))
+            self.notes.append(f"columns with the name of another are called {told}")
+            self.twice = twice
+        above = head.decode("utf-8-sig", "replace").splitlines()[: csv_text.ROWS]
+        self.heads = [*map(csv_text.values_in, above)]
         self._look_at(rows, rest, reading)
 
     def _look_at(self, rows: list[list[str]], rest: bytes, reading: Reading) -> None:
         """Find out how the first rows, which are those of `rest`, are written."""
-        self._units, self._told = b"", set[str]()
-        if csv_text.has_units(rows):
-            self._units = csv_text.records(rest, self._delimiter)[0]
-            shown = self._units.decode("utf-8", "replace").strip()[:MOST_LETTERS]
+        n_units = csv_text.unit_rows(rows)
+        self._units = csv_text.records(rest, self._delimiter)[:n_units] if n_units else []
+        self._rows = rows[n_units:]
+        for record in self._units:
+            shown = record.decode("utf-8", "replace").strip()[:MOST_LETTERS]
             self.notes.append(f"the line below the names, {shown!r}, holds no values: left out")
         # A space before the quotation marks of a value.
         spaced = re.compile(rb'(?<=%b) +(?="(?!"))' % re.escape(self._delimiter.encode()))
@@ -376,20 +453,25 @@ class CsvTable(Table):
         example = csv_text.decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
         if example:
             self.notes.append(f"numbers have a decimal comma, such as {example!r}")
-        self.may_have_commas = self._delimiter != "," and not (is_told or example)
         self.reading = reading._replace(
             decimal_comma=reading.decimal_comma or example != "",
-            may_have_commas=self.may_have_commas,
+            may_have_commas=self._delimiter != "," and not (is_told or example),
         )
 
-    def _doubt(self) -> str:
+    def _doubt(self, missing: str) -> str:
+        if told := super()._doubt(missing):
+            return told
         if all(map(is_number, self.names)):
             return "; has it no first line that names the columns?"
         if self._header_is_other:
             return f"; the header is not UTF-8, but read as {csv_text.OTHER}: name its --encoding"
-        if len(self.names) == 1 and any(mark in self.names[0].strip() for mark in " |"):
-            return "; separate columns by commas, semicolons or tabs"
+        if len(self.names) == 1 and any(mark in self.names[0] for mark in " :"):
+            return "; separate columns by commas, semicolons, tabs or |"
         return ""
+
+    def _first_values(self, name: str) -> list[Any]:
+        place = self.names.index(name)
+        return [row[place] for row in self._rows if len(row) > place]
 
     def append(
         self, names: list[str], compute: Compute, new: Types, output: Path
@@ -400,8 +482,8 @@ class CsvTable(Table):
             names_of_new = [self._quoted(name, between) for name in new]
             unnamed = [""] * (self.names[-1] == "")  # where a separator ends each row
             out.write(self._extended(self._header, [*unnamed, *names_of_new], between))
-            if self._units:
-                out.write(self._extended(self._units, [""] * len(new), self._delimiter))
+            for record in self._units:
+                out.write(self._extended(record, [""] * len(new), self._delimiter))
             for _, values, done, block in self._read(names, self._columns):
                 lines = iter(csv_text.records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
@@ -437,11 +519,11 @@ class CsvTable(Table):
         """Yield the bytes after the header, cut where a record ends."""
         rest = b""
         with csv_text.opened(self.path, self.reading.encoding) as (text_of, share):
-            skipped = len(self._header + self._units)
+            skipped = len(b"".join([self._header, *self._units]))
             while chunk := text_of.read(BLOCK_BYTES):
-                if text_of.has_other and not self._is_told:
+                if (word := text_of.other[:MOST_LETTERS]) and not self._is_told:
                     self._is_told = True
-                    warn(OTHER_TOLD.format(self.path, csv_text.OTHER), UserWarning)
+                    warn(OTHER_TOLD.format(self.path, csv_text.OTHER, word), UserWarning)
                 rest += chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
                 end = csv_text.end_of_records(rest, self._delimiter, self._line_end)
@@ -461,7 +543,6 @@ class CsvTable(Table):
 
     def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         if self._spaced:  # pyarrow takes the quotation marks for text behind spaces
             piece = self._spaced.sub(b"", piece)
@@ -469,38 +550,7 @@ class CsvTable(Table):
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        columns = {name: table.column(name).combine_chunks() for name in names}
-        if mark := self.reading.thousands or "." * self.reading.decimal_comma:
-            for name, column in columns.items():
-                plain = self._without_groups(column, name, mark, first)
-                if self.reading.decimal_comma:
-                    plain = pc.replace_substring_regex(plain, DECIMAL_COMMA, r"\1.\2")
-                columns[name] = plain
-        return columns
-
-    def _without_groups(self, column: Any, name: str, mark: str, first: int) -> Any:
-        """Return a column of text without separators of thousands, which is told."""
-        plain, row, other = without_groups(column, mark)
-        if other is not None and self.reading.thousands:
-            text = plain_value(column[other])
-            raise self.in_doubt(
-                first + other, name, f"the {mark!r} in {text!r} does not separate thousands"
-            )
-        if other is not None and (wrong := doubtful_point(column)) is not None:
-            text = plain_value(column[wrong])
-            raise self.in_doubt(
-                first + wrong, name,
-                f"{text!r} has a point, where other numbers have a decimal comma; write all in "
-                "one way",
-            )  # fmt: skip
-        if row is None or other is not None:
-            return column
-        if name not in self._told:
-            self._told.add(name)
-            before, after = (plain_value(each[row]) for each in (column, plain))
-            told = f"{before!r} is read as {after}, since {mark!r} separates thousands"
-            warn(f"column {name!r}: {told}", UserWarning)
-        return plain
+        return {name: table.column(name).combine_chunks() for name in names}
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -534,7 +584,8 @@ class CsvTable(Table):
         return ValueError(
             f"{self.path}: data row {first + row.number} has "
             f"{counted(row.actual_columns, 'value')}, but there are "
-            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
+            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}; mend it, or leave out "
+            "lines above the names: --skip-lines"
         )
 
 
@@ -543,20 +594,21 @@ class ColumnTable(Table):
 
     outputs = columnar.OUTPUTS
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *of_sheet: Any) -> None:
         import pyarrow as pa
 
-        open_columns = columnar.folder if path.is_dir() else columnar.OPENED[path.suffix.lower()]
+        open_columns = columnar.OPENED[".parquet" if path.is_dir() else path.suffix.lower()]
         try:
-            self._file = open_columns(path)
+            self._file = open_columns(path, *of_sheet)
         except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is not a {path.suffix} file: {error}") from error
+            what = "folder of .parquet files" if path.is_dir() else f"{path.suffix} file"
+            raise ValueError(f"{path} is not a {what}: {error}") from error
         super().__init__(path, self._file.schema.names)
         schema = self._file.schema
         self.apart = {f.name: str(f.type) for f in schema if not is_of_values(f.type)}
         self.notes += [self._file.note] * bool(self._file.note)
         saved = (schema.pandas_metadata or {}).get("index_columns", [])
-        self.index += [name for name in saved if name in self.names and name not in self.index]
+        self._saved, self.heads = [n for n in saved if n in self.names], self._file.heads
 
     def append(
         self, names: list[str], compute: Compute, new: Types, output: Path
@@ -753,7 +805,7 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return np.lib.format.read_array_header_2_0(file)
 
 
-KINDS: dict[str, Callable[[Path], Table]] = {
+KINDS: dict[str, Callable[..., Table]] = {
     **dict.fromkeys(CsvTable.outputs, CsvTable),
     **dict.fromkeys(columnar.OPENED, ColumnTable),
     **dict.fromkeys((".npy", ".npz"), ArrayTable),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 
-from .dates import DAY_FIRST, dates_of
+from .dates import NEITHER, ORDERS, dates_of
 from .files import Table
 from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, days_of, meaning_of, tell
 from .values import MISSING, Values, as_number, bare, doubtful_point, plain_value
@@ -232,7 +232,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     import pyarrow.compute as pc
 
     reading = table.reading
-    there = trimmed = pc.ascii_trim_whitespace(column)
+    there = trimmed = table.plain_numbers(name, pc.ascii_trim_whitespace(column), rows)
     numbers = _cast(trimmed, pa.float64())
     if numbers is None or pc.any(pc.is_nan(numbers)).as_py() or reading.missing != MISSING:
         words = pa.array(reading.missing | reading.marks, pa.large_string())
@@ -242,8 +242,8 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
                 table.words[name] = pc.max(pc.filter(trimmed, absent)).as_py()
             there = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed)
             numbers = _cast(there, pa.float64())
-    form = table.forms.get(name) or [reading.date_format or DAY_FIRST]
-    if numbers is None and kind in (None, DATE) and form == [DAY_FIRST]:
+    form = table.forms.get(name) or [reading.date_format]
+    if numbers is None and kind in (None, DATE) and form[0] in ORDERS:
         dates = _cast(there, pa.timestamp("us"))
         if dates is not None:
             table.forms[name] = form
@@ -256,7 +256,8 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     ):
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     some = trimmed.slice(0, SEEN)
-    if kind is None and not reading.thousands and (row := doubtful_point(some)) is not None:
+    settled = kind is not None or reading.thousands or reading.decimal_comma
+    if not settled and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
         raise table.in_doubt(
             int(rows[row]), name,
@@ -310,7 +311,7 @@ def _of_text(
             row = int(wrong.argmax())
             raise table.bad_value(int(rows[row]), name, texts[row], mend=LEAVE_EMPTY)
     if kind == DATE:
-        form = table.forms.get(name, [DAY_FIRST])[0]
+        form = table.forms.get(name, [NEITHER])[0]
         row = int(dates_of(values, there, form)[1].argmax())
         raise table.bad_value(
             int(rows[row]), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY

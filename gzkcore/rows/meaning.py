@@ -14,11 +14,21 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 
 from .categories import are_answers
-from .dates import DAY_FIRST, MONTH_FIRST, ZONES_TOLD, dates_in, dates_of, hours_of, order_of
+from .dates import (
+    DAY_FIRST,
+    MONTH_FIRST,
+    NEITHER,
+    ZONES_TOLD,
+    dates_in,
+    dates_of,
+    hours_of,
+    order_of,
+)
 from .values import MISSING, THOUSANDS, Values, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
 FEW = 0.1  # a choice: up to this share of a column's texts are taken as missing, and told
+LOOKED_AT = 20_000  # texts, spread over the column, that tell how its numbers are written
 TRIED = 100  # texts, spread over the column, that must mostly be dates before all are tried
 MARKS = frozenset({"-", "--", "---", ".", "..", "*", "\u2013", "\u2014"})  # none, among numbers
 MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
@@ -111,7 +121,7 @@ def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
         return None
     there = ~np.isnan(values)
     note = f"column {{!r}} holds numbers such as {values[there][0]:.0f}, read as dates"
-    return Meaning(DATE, dates, there & np.isnat(dates), [DAY_FIRST], [] if surely else [note])
+    return Meaning(DATE, dates, there & np.isnat(dates), [NEITHER], [] if surely else [note])
 
 
 def _dates(
@@ -124,6 +134,7 @@ def _dates(
         meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
+    known = None if known == [NEITHER] else known
     for form in filter(None, [reading.date_format, *(known or [DAY_FIRST])]):
         is_new = form == DAY_FIRST and not known
         if all(
@@ -131,12 +142,15 @@ def _dates(
             for each in ([form, MONTH_FIRST] if is_new else [form])
         ):
             continue
-        if is_new and not (form := order_of(tried.tolist()) or order_of(some)):
-            text = next(text for text in some if order_of([text]) == "")
-            raise DoubtError(
-                f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
-                f"'{MONTH_FIRST}' settles it"
-            )
+        if is_new:
+            order = order_of(tried.tolist()) or order_of(some)
+            if order is None:
+                text = next(text for text in some if order_of([text]) is None)
+                raise DoubtError(
+                    f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
+                    f"'{MONTH_FIRST}' settles it"
+                )
+            form = order
         dates, wrong, zoned = dates_of(texts, there, form)
         return Meaning(DATE, dates, wrong, [form], [ZONES_TOLD] if zoned else [])
     return None
@@ -154,7 +168,7 @@ def _numbers(
         form = known or (CLOCK if ":" in some[0] else _form_of(some, reading))
         if form is None or (kind and not known and form[-1]):
             return None
-        parse = hours_of if form == CLOCK else functools.partial(_number, form=form)
+        parse = hours_of if form == CLOCK else _numbers_in(*form)
         values = _parsed(texts, there, parse)
     wrong = there & np.isnan(values)
     right = texts[there & ~wrong]
@@ -170,6 +184,7 @@ def _parsed(texts: Values, there: NDArray[np.bool_], parse: Callable[[str], floa
 
 def _form_of(texts: list[str], reading: Reading) -> list[str] | None:
     """Return the separator of thousands, the decimal mark and the unit of most texts."""
+    texts = texts[:: 1 + (len(texts) - 1) // LOOKED_AT]
     tried = texts[:: 1 + (len(texts) - 1) // TRIED]
     if 2 * sum(WRITTEN.fullmatch(text) is not None for text in tried) < len(tried):
         return None
@@ -226,22 +241,26 @@ def _doubt(text: str) -> DoubtError:
     )
 
 
-def _number(text: str, form: list[str]) -> float:
-    """Return the number in a text of this form, NaN if it is of another."""
-    thousands, decimal, unit = form
-    match = WRITTEN.fullmatch(text)
-    if match is None or (text[0] == "(") != (text[-1] == ")"):
-        return np.nan
-    own, times = _unit(match), 1.0
-    if unit == MULTIPLE:
-        times, own = MULTIPLES.get(own, np.nan), unit
-    mark = f"[{re.escape(thousands)}{SPACES}]"
-    grouped = rf"(?:\d{{1,3}}(?:{mark}\d\d)*(?:{mark}\d{{3}})+|\d*)(?:{re.escape(decimal)}\d+)?"
-    if own != unit or not re.fullmatch(grouped, match["digits"]):
-        return np.nan
-    digits = re.sub(mark, "", match["digits"]).replace(decimal, ".")
-    number = float(digits + (match["power"] or "")) * times
-    return -number if {match["sign"], match["inner"]} & {"-", "\u2212", "("} else number
+def _numbers_in(thousands: str, decimal: str, unit: str) -> Callable[[str], float]:
+    """Return what reads a number of this form, and gives NaN for others."""
+    mark = re.compile(f"[{re.escape(thousands)}{SPACES}]")
+    groups = rf"\d{{1,3}}(?:{mark.pattern}\d\d)*(?:{mark.pattern}\d{{3}})+"
+    grouped = re.compile(rf"(?:{groups}|\d*)(?:{re.escape(decimal)}\d+)?")
+
+    def number_in(text: str) -> float:
+        match = WRITTEN.fullmatch(text)
+        if match is None or (text[0] == "(") != (text[-1] == ")"):
+            return np.nan
+        own, times = _unit(match), 1.0
+        if unit == MULTIPLE:
+            times, own = MULTIPLES.get(own, np.nan), unit
+        if own != unit or not grouped.fullmatch(match["digits"]):
+            return np.nan
+        digits = mark.sub("", match["digits"]).replace(decimal, ".")
+        number = float(digits + (match["power"] or "")) * times
+        return -number if {match["sign"], match["inner"]} & {"-", "\u2212", "("} else number
+
+    return number_in
 
 
 def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> list[str]:

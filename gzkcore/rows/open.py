@@ -49,8 +49,9 @@ def open_batches(
     Parameters
     ----------
     path : str or path
-        A .csv (also .tsv, .txt), .parquet (also a folder of such), .feather, .jsonl, .xlsx, .nc,
-        .npy or .npz file, or "-" for standard input. Lines that begin with # before the header of
+        A .csv (also .tsv, .txt, .dat), .parquet (also a folder of such), .feather, .jsonl, .xlsx
+        ("book.xlsx::sheet" for another sheet than the first), .nc, .npy or .npz file, or "-" for
+        standard input. Lines that begin with # before the header of
         text are comments. Columns of lists, bytes or durations are left out with a warning. The
         columns of a .npy file are called "0", "1", ...; in a .npz file an array of one dimension is
         a column under its own name, and the columns of X are called "X0", "X1", ...
@@ -157,7 +158,7 @@ class Batches:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} must be float32 or float64")
-        self.path = table.path
+        self.path, self._given = table.path, table.given
         self.batch_rows = check_integer("batch_rows", batch_rows, 1)
         self._encoding = encoding
         self._targets, self._weights, self._one = targets, weights, isinstance(target, str)
@@ -166,7 +167,7 @@ class Batches:
         names = [*self.columns, *self._targets, *self._weights]
         pieces: list[NDArray[np.float64]] = []
         held = first = 0
-        table = open_table(self.path, Reading(encoding=self._encoding))
+        table = open_table(self._given, Reading(encoding=self._encoding))
         table.require(names)  # of a file that may have changed
         for _, values, _ in table.batches(names):
             rest = values

@@ -25,8 +25,6 @@ MISSING = frozenset(
     }
 )  # fmt: skip
 
-INDEX = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
-
 LEAST_WHOLE = 0.02  # a choice: from which share of whole numbers on points may separate thousands
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
@@ -85,11 +83,6 @@ class BadValueError(ValueError):
         super().__init__(f"{what}; {mend}, or choose other columns")
         self.what, self.column, self.is_text = what, column, is_text
         self.is_missing, self.has_comma = is_missing, has_comma
-
-
-def is_index(name: str, place: int) -> bool:
-    """Say whether the column of this name and place is a saved index, of pandas or of R."""
-    return INDEX.fullmatch(name) is not None or (name == "" and place == 0)
 
 
 def is_missing(value: Any) -> bool:

@@ -12,7 +12,7 @@
 - "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
   columns with such names, and places all over the globe or no other columns.
 - "constant": left out.
-- "index": left out; a saved index of pandas, such as "Unnamed: 0".
+- "index": left out; a saved index or a comment, such as "Unnamed: 0", see `gzkcore.rows.index`.
 - "name": left out; text whose distinct values are more than 32, and more than half of all values:
   names or numbers of things.
 
@@ -77,6 +77,7 @@ from gzkcore.rows.categories import (
 )
 from gzkcore.rows.dates import seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
+from gzkcore.rows.index import SEEN, is_comment, is_index
 from gzkcore.rows.meaning import (
     DATE,
     DEFAULT,
@@ -88,7 +89,7 @@ from gzkcore.rows.meaning import (
     tell,
 )
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
-from gzkcore.rows.values import SENTINEL, Values, bare, is_index, missing_of, sentinel_of
+from gzkcore.rows.values import SENTINEL, Values, bare, missing_of, sentinel_of
 
 from .looks import Look
 
@@ -244,12 +245,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         forget(self)
         names, columns, named = columns_of(X)
         orders = _orders_of(as_frame(X)) if named else {}
-        index = {name for place, name in enumerate(names) if is_index(name, place)}
+        index = {
+            name
+            for place, (name, (values, holds)) in enumerate(zip(names, columns, strict=True))
+            if (holds in (NUMBERS, TEXTS) and is_index(name, place, values[:SEEN].tolist()))
+            or is_comment(name, values)
+        }
         if isinstance(X, Frame) or len(index) == len(names):  # the command tells of its own
             index = set()
         for name in sorted(index):
             warn(
-                f"column {name!r} seems to be a saved index, and is left out; rename it to keep it",
+                f"column {name!r} seems to be a saved index or a comment, and is left out; rename "
+                "it to keep it",
                 UserWarning,
             )
         found: list[dict[str, Any]] = [
@@ -419,7 +426,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         for words, chosen in {
             "left out because they are constant": left_out["constant"],
-            "left out because they seem to be a saved index": left_out["index"],
+            "left out because they seem to be a saved index or a comment": left_out["index"],
             "left out because nearly every row has a different text": left_out["name"],
             "encoded by logarithms because they are skewed": self.skewed(),
             "encoded by ranks because of extreme values": ranked,
@@ -708,7 +715,10 @@ def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] 
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(fitted)
     texts, there = _texts_in(values)
-    meant = kind and meaning_of(texts, there, DEFAULT, kind, form)
+    try:
+        meant = kind and meaning_of(texts, there, DEFAULT, kind, form)
+    except DoubtError as doubt:
+        raise ValueError(f"column {name!r}: {doubt}, or convert it") from None
     if meant:
         tell(name, texts, meant)
         return _seconds_or_numbers(name, meant)[0]

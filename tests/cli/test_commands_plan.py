@@ -20,11 +20,14 @@ parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not 
 
 
 def test_the_fit_to_run_next_replaces_no_model():
-    asked = Path("data.csv"), {"--target": "y", "--lat": None}, {"--classify": False}
+    asked = Path("data.csv"), {"target": "y", "lat": None, "classify": False, "skip_lines": 0}
     assert _fit_with(*asked) == "Next: gzkcore fit data.csv --target y"
     for name in ("model.gzk", "model-2.gzk"):
         Path(name).touch()
     assert _fit_with(*asked) == "Next: gzkcore fit data.csv --target y --model model-3.gzk"
+    asked[1].update(classify=True, missing="", date_format="%d %m %y", skip_lines=2)
+    told = "--target y --classify --skip-lines 2 --missing '' --date-format '%d %m %y' --model"
+    assert f" {told} " in _fit_with(*asked)
 
 
 def test_plan(capsys, globe, plain):

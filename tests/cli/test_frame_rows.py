@@ -148,8 +148,8 @@ def test_columns_with_commas_and_spaces(capsys):
     Path("data.csv").write_text('"Temp, °C", b ,name,y\n' + rows)
     fit = ["fit", "data.csv", "--target", "y", *QUICK]
     reason = refuse(capsys, "plan", "data.csv")
-    assert reason.endswith("""--columns '"Temp, °C"," b ",y'""")
-    assert run(capsys, *fit, "--columns", '"Temp, °C"," b "')["columns"] == ["Temp, °C", " b "]
+    assert reason.endswith("""--columns '"Temp, °C",b,y'""")
+    assert run(capsys, *fit, "--columns", '"Temp, °C"," b "')["columns"] == ["Temp, °C", "b"]
 
 
 @pytest.mark.slow
@@ -564,6 +564,25 @@ def test_predict_reads_a_table_as_fit_did(capsys):
     write("new.csv", {"a": ["3 mpg"] * 3, "day": ["01/02/2024"] * 3})
     reason = refuse(capsys, "predict", "model.gzk", "new.csv", "--output", "other.csv")
     assert "data row 1, column 'a': the value is '3 mpg'" in reason
+    assert "the fit read numbers with the unit 'kmpl'" in reason
+    write("new.csv", {"a": units[:3], "day": ["31/12/2024"] * 3})
+    reason = refuse(capsys, "predict", "model.gzk", "new.csv", "--output", "other.csv")
+    assert "the fit read dates such as 12/31/2024 (%m/%d/%Y)" in reason
+
+
+def test_a_comment_beside_the_table_does_not_predict():
+    a, said = [*range(100, 140)], []
+    write("data.csv", {"a": a, "Unnamed: 1": ["", "3", *[""] * 38], "y": a, "": [*[""] * 39, "x"]})
+    for keep, columns in ((None, ["a"]), ('"Unnamed: 1",""', ["a", "Unnamed: 1", ""])):
+        table = open_table("data.csv", arguments.reading_of(keep=keep))
+        chosen, _ = arguments.chosen_columns(table, "y", None, None, None)
+        rows = frame_rows.read_rows(
+            table, "y", chosen, places=False, classify=False, test_fraction=0, drop_missing=False,
+            seed=0, report=lambda *_: None, say=said.append,
+        )  # fmt: skip
+        assert rows.recipe.columns == columns
+    told = "left out, since they have no name and hardly a value: "
+    assert told + 'Unnamed: 1,""; --keep \'Unnamed: 1,""\' takes them back' in said
 
 
 def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):

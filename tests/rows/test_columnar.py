@@ -15,6 +15,7 @@ import pytest
 from gzkcore import open_batches
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
+from gzkcore.rows.meaning import Reading
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 feather = pytest.importorskip("pyarrow.feather", reason="the extra `cli` is not installed")
@@ -54,7 +55,9 @@ def test_feather_lines_of_json_and_zipped_text():
     with zipfile.ZipFile("data.csv.zip", "w") as archive:
         archive.writestr("data.csv", FRAME.to_csv(index=False))
         archive.writestr("__MACOSX/._data.csv", b"x")
-    for name in ("data.feather", "data.jsonl", "data.csv.zip"):
+    with zipfile.ZipFile("data.zip", "w") as archive:
+        archive.writestr("my.txt", FRAME.to_csv(index=False, sep="|"))
+    for name in ("data.feather", "data.jsonl", "data.csv.zip", "data.zip"):
         check(name)
     with zipfile.ZipFile("data.csv.zip", "a") as archive:
         archive.writestr("more.csv", b"x")
@@ -76,13 +79,91 @@ def test_a_folder_of_parquet():
         open_table("none")
 
 
+def test_a_folder_whose_files_differ():
+    """Those of the second file were lost, or missing, without a word."""
+    Path("all").mkdir()
+    FRAME.to_parquet("all/1.parquet", index=False)
+    FRAME.rename(columns={"a": "A"}).to_parquet("all/2.parquet", index=False)
+    with pytest.raises(ValueError, match=r"all/2.parquet has a column 'A' and none called 'a', wh"):
+        open_table("all")
+    FRAME.assign(y="1").to_parquet("all/2.parquet", index=False)
+    with pytest.raises(ValueError, match=r"all/2.parquet: .* the column y has incompatible types"):
+        open_table("all")
+    FRAME.assign(b=[7, 8, 9, 10], y=[1, 2, 3, 4.5]).to_parquet("all/2.parquet", index=False)
+    FRAME.astype({"y": int}).to_parquet("all/1.parquet", index=False)
+    table = open_table("all")
+    assert table.notes == ["taken as missing where a file has no such column: b (all/1.parquet)"]
+    found = read("all")
+    np.testing.assert_array_equal(found["b"], 4 * [np.nan] + [7, 8, 9, 10])
+    np.testing.assert_array_equal(found["y"], [1, 2, 3, 4, 1, 2, 3, 4.5])
+    Path("all/2.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(ValueError, match=r"all is not a folder of .parquet files: .*all/2.parq"):
+        open_table("all")
+
+
+def test_one_file_of_a_folder_has_the_columns_that_folders_name():
+    Path("all/year=2023").mkdir(parents=True)
+    FRAME.to_parquet("all/year=2023/a.parquet", index=False)
+    for path in ("all", "all/year=2023", "all/year=2023/a.parquet"):
+        np.testing.assert_array_equal(read(path)["year"], 4 * [2023])
+    Path("all/year=2023/.more").mkdir()
+    FRAME.to_parquet("all/year=2023/.more/b.parquet", index=False)
+    assert len(read("all")["year"]) == 4
+    FRAME.assign(year=7).to_parquet("all/year=2023/a.parquet", index=False)
+    np.testing.assert_array_equal(read("all")["year"], 4 * [7])
+
+
+@pytest.mark.parametrize("block", [1 << 24, 20])
+def test_lines_of_json_have_one_type(monkeypatch, block):
+    monkeypatch.setattr("gzkcore.rows.columnar.JSON_BYTES", block)
+    lines = [f'{{"a": {i}, "y": 1, "at": "2024-01-0{i + 1}"}}' for i in range(4)]
+    text = "\n".join(["\ufeff" + lines[0], *lines[1:], '{"a": 4.5, "y": 1, "b": 3, "at": "x"}', ""])
+    Path("data.jsonl").write_text(text, encoding="utf-8")
+    found = read("data.jsonl")
+    np.testing.assert_array_equal(found["a"], [0, 1, 2, 3, 4.5])
+    np.testing.assert_array_equal(found["b"], [*4 * [np.nan], 3])
+    assert found["at"].tolist() == [*(f"2024-01-0{i}" for i in range(1, 5)), "x"]
+    for line, told in {
+        '{"a": "x", "y": 1}': "data row 5, column 'a': 'x' is text, where rows above have a number",
+        '{"a": 1, "y": ': 'data row 5, \'{"a": 1, "y":\', is no object of JSON; write one in each',
+        "[1, 2]": "data row 5, '\\[1, 2\\]', is no object of JSON",
+    }.items():
+        Path("data.jsonl").write_text("\n".join([*lines, line, ""]))
+        with pytest.raises(ValueError, match=f"data.jsonl: {told}"):
+            open_table("data.jsonl")
+
+
+def test_lines_above_a_sheet():
+    pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
+    with pd.ExcelWriter("data.xlsx") as book:
+        FRAME.to_excel(book, sheet_name="values", index=False, startrow=3)
+        book.sheets["values"]["A1"] = "Report"
+    with pytest.raises(ValueError, match=r"no column 'y'; .*; line 4 has it: --skip-lines 3 leav"):
+        open_table("data.xlsx").require(["y"])
+    np.testing.assert_array_equal(
+        next(open_table("data.xlsx", Reading(skip_lines=3)).batches(["y"]))[1].ravel(), FRAME["y"]
+    )
+    above = pd.DataFrame([["Site", "Ulm", "of", "2024"], [*FRAME.columns], *FRAME.values.tolist()])
+    above.to_excel("data.xlsx", index=False, header=False)
+    with pytest.raises(ValueError, match=r"no column 'y'.*; line 2 has it: --skip-lines 1 leaves"):
+        open_table("data.xlsx").require(["y"])
+
+
 def test_sheets():
     pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
     with pd.ExcelWriter("data.xlsx") as book:
         FRAME.to_excel(book, sheet_name="values", index=False, startrow=2)
         FRAME[:1].to_excel(book, sheet_name="notes")
     check("data.xlsx")
-    assert open_table("data.xlsx").notes == ["read from the first sheet, 'values', of 2"]
+    assert open_table("data.xlsx").notes == [
+        "read from the first sheet, 'values'; data.xlsx::notes reads another"
+    ]
+    batches = open_batches("data.xlsx::notes", "y", columns=["a"])
+    assert [(X.tolist(), y.tolist()) for X, y in batches] == [([[1.5]], [1])]
+    with pytest.raises(ValueError, match=r"data.xlsx has no sheet 'x'; its sheets are values, not"):
+        open_table("data.xlsx::x")
+    pd.Series([1.5, 2.5], ["u", "v"], name="y").to_excel("data.xlsx")
+    assert open_table("data.xlsx").names == ["Unnamed: 0", "y"]
     cells = pd.DataFrame({"n": [1, "#DIV/0!", 3], "code": [12, "B7", None], "at": 3 * [None]})
     cells["at"] = [datetime.date(2024, 1, 2), None, datetime.datetime(2024, 1, 2, 12)]
     cells.to_excel("data.xlsx", index=False)

@@ -116,8 +116,12 @@ def test_columns_that_can_be_numbers():
     ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
     ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
     ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
-    ("a|y\n1|2\n", "its only column is 'a|y'; separate columns by commas, semicolons or tabs"),
-    ("a ,b,\n1,2,3\n", "its columns are 'a ', b, ''"),
+    ("a:y\n1:2\n", "its only column is 'a:y'; separate columns by commas, semicolons, tabs or |"),
+    ("a ,b,\n1,2,3\n", "its columns are a, b, ''"),
+    ("Ulm,,\na,y,c\n1,2,3\n", "columns are Ulm, '', .1; line 2 has it: --skip-lines 1 leaves"),
+    ("<!DOCTYPE html>\n<p>a,y", "data.csv is a page of HTML or XML; open it in a spreadsheet"),
+    ('[{"a": 1, "y": 2}]', "data.csv is JSON; write an object in each line, as pandas does by to_"),
+    ("a,y\n1,\x8f\n", "data.csv is not text in UTF-8 or windows-1252, which b'\\x8f' is no part of"),
     ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
     ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
     ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
@@ -244,7 +248,9 @@ def test_points_that_separate_thousands(values, expected):
 
 
 def test_a_point_beside_decimal_commas():
-    with pytest.raises(ValueError, match=r"row 1, column 'y': '1.5' has a point, where other numb"):
+    with pytest.raises(
+        ValueError, match=r"row 1, column 'y': '1.5' has a point, where others have"
+    ):
         with_commas(["1.5", "2,5", "3"])
 
 
@@ -274,12 +280,13 @@ def test_columns_that_are_not_there():
 
 def test_bad_files():
     for name, content, reason in (
-        ("data.doc.xml", b"x", "data.doc.xml: the name must end with one of .csv, .tsv"),
+        ("data.doc.x", b"x", "data.doc.x: the name must end with one of .csv, .tsv"),
+        ("data.json", b"x", "data.json is JSON; write an object in each line"),
         ("data.xls", b"x", "data.xls is a spreadsheet; save it as .xlsx or as CSV"),
         ("data.xlsx", b"x", "data.xlsx is not a .xlsx file: File is not a zip file"),
         ("data.PNG", b"x", "data.PNG is a picture, not a table"),
         ("data.csv.zip", b"x", "data.csv.zip can't be unpacked: File is not a zip file"),
-        ("data.zip", b"x", "data.zip is an archive; unpack it"),
+        ("data.zip", b"x", "data.zip can't be unpacked: File is not a zip file"),
         ("model.gzk", b"x", "model.gzk is a model that gzkcore saved"),
         ("png.csv", b"\x89PNG\r\n\x1a\nx", "png.csv is a picture, not a table"),
         ("xlsx.csv", b"PK\x03\x04..xl/workbook.xml", "xlsx.csv is a spreadsheet; save it as .xls"),
@@ -307,7 +314,7 @@ def test_bad_files():
         refuse(name, [], reason)
     for name in ("n.csv", "n.xlsx", "n.doc"):
         refuse(name, [], f"{name}: there is no such file")
-    refuse(".", [], "this is a folder without .parquet files; name a file")
+    refuse(".", [], ". is not a folder of .parquet files: ")
 
 
 def test_bad_values_of_binary_files():

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 from gzkcore.cli.arguments import chosen_columns, reading_of
 from gzkcore.rows.files import open_table
-from gzkcore.rows.frames import kind_of, read_frame
+from gzkcore.rows.frames import kind_of, read_frame, typed
 from gzkcore.rows.open import open_batches
+from gzkcore.tabular.table_encoder import TableEncoder
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
@@ -25,7 +27,7 @@ def in_tmp(tmp_path, monkeypatch):
 
 def opened(text, **options):
     Path("data.csv").write_bytes(text.encode())
-    return open_table("data.csv", reading_of(decimal_comma=False, **options))
+    return open_table("data.csv", reading_of(**options))
 
 
 def column(text, name="a", **options):
@@ -108,6 +110,30 @@ def test_points_between_commas_may_separate_thousands(whole):
     assert column(text.replace(whole, "9.47"))[0].tolist() == [5.046, 9.47]
 
 
+def test_points_mean_the_same_in_all_blocks(monkeypatch):
+    """The first block, all of three digits, was read as thousands, and the second was not."""
+    monkeypatch.setattr("gzkcore.rows.files.BLOCK_BYTES", 16)
+    found, _ = column(below("a", ["1.234", "2.345", "7.5"]), decimal_comma=True)
+    assert found.tolist() == [1.234, 2.345, 7.5]
+
+
+def test_marks_of_text_in_files_with_types():
+    parquet.write_table(pyarrow.table({"a": ["1.100", "932"], "b": [1.5, 2.5]}), "data.parquet")
+    for options in ({"thousands": "."}, {"decimal_comma": True}):
+        table = open_table("data.parquet", reading_of(**options))
+        with pytest.warns(UserWarning, match="column 'a': '1.100' is read as 1100, since"):
+            frame = read_frame(table, ["a", "b"], lambda *_: None).frame
+        assert [frame[name].tolist() for name in "ab"] == [[1100, 932], [1.5, 2.5]]
+
+
+def test_points_of_other_columns_stay_decimal_points():
+    text = "a,b\n5.046,1.5\n947,2.046\n"
+    found, told = column(text, "b", thousands=".")
+    assert found.tolist() == [1.5, 2.046]
+    assert "column 'b': the '.' in '1.5' does not separate thousands: its points are" in told
+    assert column(text, thousands=".")[0].tolist() == [5046, 947]
+
+
 def test_units_that_differ_are_told_and_not_read():
     values = [f"{i} {'kmpl' if i % 2 else 'km/kg'}" for i in range(40)]
     found, _ = column(below("a", values))
@@ -152,6 +178,20 @@ def test_dates_with_two_readings_and_a_format():
     assert column(text, date_format="%d%m%y")[0][0] == DAY
 
 
+def test_the_order_of_day_and_month_is_not_guessed_from_other_dates():
+    table = opened(below("a", ["2024-12-31", "2024-12-30"]))
+    read_frame(table, ["a"], lambda *_: None)
+    new = opened(below("a", ["01/02/2024", "03/04/2024"]))
+    new.forms = table.forms
+    columns = next(new.columns(["a"]))[1]
+    with pytest.raises(ValueError, match="'01/02/2024' may have the day or the month first"):
+        typed(new, "a", columns["a"], "date")
+    new = opened(below("a", ["13/02/2024", "03/04/2024"]))
+    new.forms = table.forms
+    found = typed(new, "a", next(new.columns(["a"]))[1]["a"], "date")
+    assert found[1] == np.datetime64("2024-04-03")
+
+
 def test_words_for_missing_values():
     text = below("a", ["None", "one", "NA", "two"])
     assert column(text)[0].tolist() == [None, "one", None, "two"]
@@ -165,6 +205,11 @@ def test_words_for_missing_values():
 @pytest.mark.parametrize(("text", "names", "values", "told"), [
     ("sep=;\r\na;b\r\n1;2\r\n", ["a", "b"], [1], "^$"),
     ("\ufeffsep=\t\na\tb\n1\t2\n", ["a", "b"], [1], "^$"),
+    ("b, a, c\n1, 2, 3\n", ["b", "a", "c"], [2], "^$"),
+    ("b|a|c\n1|2|3\n", ["b", "a", "c"], [2], "^$"),
+    ("b,a\u00a0\n1,2.5\u00a0\n3,4\n", ["b", "a"], [2.5, 4], ""),
+    ("TOA5,CR1000,x,1\nt,a,c,d\nTS,m,m,m\n,Avg,Smp,Smp\n" + "v,1,2,3\n" * 6, ["t", "a", "c", "d"],
+     [1] * 6, "'TS,m,m,m', holds no values.*',Avg,Smp,Smp', holds no values"),
     ('"id", "a, x", "a"\n1, "2, y", 3\n4, "z", 5\n', ["id", "a, x", "a"], [3, 5], "^$"),
     ("a,b\nm,mm\n" + "1,2\n" * 6, ["a", "b"], [1] * 6, "the line below the names, 'm,mm', holds"),
     ("a,a,b\n1,2,3\n", ["a", "a.1", "b"], [1], "of another are called 'a.1'"),
@@ -196,25 +241,28 @@ def test_heads(text, names, values, told):
     "Logger 7, Ulm\n\na,b,y\n" + "1,1.5,2,3\n" * 6,
 ])  # fmt: skip
 def test_lines_above_in_other_tables(text):
-    with pytest.raises(ValueError, match=r"line 3 fits them: --skip-lines 2"):
-        opened(text)
+    with pytest.raises(ValueError, match=r"line 3 has it: --skip-lines 2"):
+        opened(text).require(["y"])
     assert opened(text, skip_lines=2).names[-1] == "y"
 
 
 def test_lines_of_a_logger_above_the_names():
     text = "Logger 7\nSite: Ulm, Bern\n\na,b,c\n" + "1,2,3\n" * 6
-    with pytest.raises(
-        ValueError, match=r"the first line has 1 value, .* line 4 fits them: --skip-l"
-    ):
-        opened(text)
+    with pytest.raises(ValueError, match=r"only column is 'Logger 7'; line 4 has it: --skip-lin"):
+        opened(text).require(["c"])
+    with pytest.raises(ValueError, match=r"row 1 has 2 values, but .* above the names: --skip-li"):
+        next(opened(text).batches(["Logger 7"]))
     table = opened(text, skip_lines=3)
     assert table.names == ["a", "b", "c"]
     assert column(text, skip_lines=3)[0].tolist() == [1] * 6
 
 
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
-def test_a_saved_index(name):
-    text = f"{name},a,b\n" + "".join(f"{i},2,3\n" for i in range(6))
+@pytest.mark.parametrize("name", [
+    "", "Unnamed: 0", "__index_level_0__", "index", "level_0", "X", "...1", "rownum", "row.names",
+])  # fmt: skip
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_saved_index(name, start):
+    text = f"{name},a,b\n" + "".join(f"{i},2,3\n" for i in range(start, start + 20))
     table = opened(text)
     assert chosen_columns(table, "b", None, None, None)[0] == ["a"]
     assert "left out as a saved index" in table.notes[-1]
@@ -224,6 +272,52 @@ def test_a_saved_index(name):
     assert open_batches("data.csv", "b", columns=[name, "a"]).columns == [name, "a"]
 
 
+@pytest.mark.parametrize(("name", "values", "is_index"), [
+    ("", ["Fiat 128", "Honda Civic"], True),
+    ("Unnamed: 0", [7, 3], True),
+    ("", [0.5, 2], False),
+    ("", ["u", "u"], False),
+    ("", ["2024-01-31", "2024-02-29"], False),
+    ("X", [*range(1, 20), 21], False),
+    ("x", [*range(20)], False),
+])  # fmt: skip
+def test_an_index_by_its_values(name, values, is_index):
+    text = f"{name},b\n" + "".join(f"{value},3\n" for value in values)
+    assert opened(text).index == [name] * is_index
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({name: values, "b": np.arange(len(values)) % 2})
+    told = pytest.warns(UserWarning, match="a saved index") if is_index else nullcontext()
+    with told:
+        kinds = [column["kind"] for column in TableEncoder().fit(frame).columns_]
+    assert (kinds[0] == "index") == is_index
+
+
+def test_a_comment_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.arange(40.0) ** 2, "Unnamed: 7": [*39 * [None], "checked"]})
+    with pytest.warns(UserWarning, match="column 'Unnamed: 7' seems to be .* a comment, and is le"):
+        kinds = [column["kind"] for column in TableEncoder().fit(frame).columns_]
+    assert kinds == ["number", "index"]
+
+
+def test_text_without_a_mark_of_its_encoding():
+    for encoding in ("utf-16-le", "utf-16-be"):
+        Path("data.csv").write_bytes("a,b\n1,2\n".encode(encoding))
+        assert open_table("data.csv").names == ["a", "b"]
+
+
+def test_the_target_is_there_twice():
+    with pytest.raises(ValueError, match=r"two columns are called 'a', .* --drop a\.1"):
+        chosen_columns(opened("a,a,b\n1,2,3\n"), "a", None, None, None)
+    assert chosen_columns(opened("a,a,b\n1,2,3\n"), "a", None, None, None, "a.1")[0] == ["b"]
+
+
+def test_a_word_that_is_not_utf_8_is_told():
+    Path("data.csv").write_bytes("town,y\nKöln,1\n".encode("cp850"))
+    with pytest.warns(UserWarning, match="such as 'K”ln'; if that is wrong, name the --encoding"):
+        next(open_table("data.csv").batches(["y"]))
+
+
 def test_an_index_that_pandas_saved():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1.0, 2], "b": [3.0, 4]}, index=pandas.Index([5, 6], name="nr"))
@@ -231,5 +325,5 @@ def test_an_index_that_pandas_saved():
     assert open_table("data.parquet").index == ["nr"]
     with pytest.warns(UserWarning, match=r"left out as a saved index: \['nr'\]"):
         assert open_batches("data.parquet", "b").columns == ["a"]
-    kept = open_table("data.parquet", reading_of(decimal_comma=False, keep="nr"))
+    kept = open_table("data.parquet", reading_of(keep="nr"))
     assert chosen_columns(kept, "b", None, None, None)[0] == ["a", "nr"]
