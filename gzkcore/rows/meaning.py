@@ -134,26 +134,26 @@ def _dates(
         meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
-    known = None if known == [NEITHER] else known
-    for form in filter(None, [reading.date_format, *(known or [DAY_FIRST])]):
-        is_new = form == DAY_FIRST and not known
-        if all(
-            dates_of(tried, tried != "", each)[1].mean() > 0.5
-            for each in ([form, MONTH_FIRST] if is_new else [form])
-        ):
-            continue
-        if is_new:
-            order = order_of(tried.tolist()) or order_of(some)
-            if order is None:
-                text = next(text for text in some if order_of([text]) is None)
-                raise DoubtError(
-                    f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
-                    f"'{MONTH_FIRST}' settles it"
-                )
-            form = order
-        dates, wrong, zoned = dates_of(texts, there, form)
-        return Meaning(DATE, dates, wrong, [form], [ZONES_TOLD] if zoned else [])
-    return None
+    of_fit = [form for form in known or [] if form != NEITHER]
+    for form in filter(None, [reading.date_format, *of_fit]):
+        if dates_of(tried, tried != "", form)[1].mean() <= 0.5:
+            return _dated(texts, there, form)
+    few = min(dates_of(tried, tried != "", form)[1].mean() for form in (DAY_FIRST, MONTH_FIRST))
+    if of_fit or few > 0.5:
+        return None
+    order = order_of(tried.tolist()) or order_of(some)
+    if order is None:
+        text = next(text for text in some if order_of([text]) is None)
+        raise DoubtError(
+            f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
+            f"'{MONTH_FIRST}' settles it"
+        )
+    return _dated(texts, there, order)
+
+
+def _dated(texts: Values, there: NDArray[np.bool_], form: str) -> Meaning:
+    dates, wrong, zoned = dates_of(texts, there, form)
+    return Meaning(DATE, dates, wrong, [form], [ZONES_TOLD] if zoned else [])
 
 
 def _numbers(
