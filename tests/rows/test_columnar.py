@@ -245,7 +245,7 @@ def test_grids():
         np.testing.assert_array_equal(found.t, np.where(values == 5, np.nan, values).ravel())
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+@pytest.mark.parametrize("name", ["-", pytest.param("/dev/stdin", marks=pytest.mark.slow)])
 def test_standard_input(name):
     script = "from gzkcore import open_batches as o, sys; [print(X) for X, in o(sys.argv[1])]"
     script = script.replace(", sys;", "; import sys;")

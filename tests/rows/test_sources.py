@@ -191,10 +191,10 @@ def everywhere(make, X, y, folder):
         yield name, make().fit(source)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("learner", "parameters"), [
     (RandomFeatureRidge, {"alpha": 1e-2}),
-    (RandomFeatureRidge, {"alpha": 100.0}),
+    pytest.param(RandomFeatureRidge, {"alpha": 100.0}, marks=pytest.mark.slow),
     (RandomFeatureRidgeCV, {"alphas": [1e-2, 1.0], "cv": 3}),
 ], ids=["small alpha", "large alpha", "cv"])  # fmt: skip
 def test_the_same_answer_everywhere(learner, parameters, dtype, tmp_path):
