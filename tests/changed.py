@@ -24,9 +24,11 @@ import models
 import numpy as np
 
 import gzkcore
+from gzkcore.solve.wide import CrossAccumulator
 
 SECONDS = 20  # a made-up size may take long, but not for ever
 DEEPEST = 9
+WITH_TARGETS = gzkcore.GramAccumulator, CrossAccumulator
 INTEGERS = (-1, 1, -100_000, 5000, 2**31 - 1, -(2**31), 2**40, -(2**62))
 
 
@@ -57,7 +59,9 @@ def _inner(value):
         return [(i, value[i]) for i in places]
     if isinstance(value, dict):
         return list(value.items())[:4]
-    if type(value).__module__.startswith(("gzkcore.", "sklearn.frozen")) and hasattr(value, "__dict__"):
+    if type(value).__module__.startswith(("gzkcore.", "sklearn.frozen")) and hasattr(
+        value, "__dict__"
+    ):
         return [(f".{name}", each) for name, each in vars(value).items()]
     return []
 
@@ -163,6 +167,16 @@ def with_guards(root):
 # ---- the children
 
 
+def ask(model, say, X):
+    """Let a model answer, and go on with more rows where it can."""
+    say(model, X)
+    y = models.labels(X) if hasattr(model, "classes_") else models.targets(X)
+    if hasattr(model, "update"):
+        model.update(X, y) if isinstance(model, WITH_TARGETS) else model.update(X)
+    elif hasattr(model, "partial_fit"):
+        model.partial_fit(X, y)
+
+
 def attempt(model, path, new, say, X):
     """Return what comes of a change, in a child of this process."""
     taken, given = os.pipe()
@@ -173,7 +187,7 @@ def attempt(model, path, new, say, X):
             resource.setrlimit(resource.RLIMIT_AS, (hostile.BYTES, hostile.BYTES))
             put(model, path, new)
             try:
-                say(model, X)
+                ask(model, say, X)
                 os.write(given, b"answered")
             except Exception as error:  # noqa: BLE001  whatever it is, it is no crash
                 os.write(given, type(error).__name__.encode())
@@ -184,7 +198,13 @@ def attempt(model, path, new, say, X):
     said = os.read(taken, 100).decode()
     os.close(taken)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return said if status == 0 else "took too long" if status == -signal.SIGALRM else f"ended with {status}"
+    return (
+        said
+        if status == 0
+        else "took too long"
+        if status == -signal.SIGALRM
+        else f"ended with {status}"
+    )
 
 
 def donors_of(names):

@@ -17,6 +17,7 @@ from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
 
+from .checks cimport agree, inside
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -59,6 +60,11 @@ def product_features(
         return
     if out.shape[0] != n or out.shape[1] != count or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, count) and unit column stride")
+    agree(columns.shape[1] == 3 and (n_nodes == 0 or tree.shape[1] == 2), "tree and columns")
+    for i in range(n_nodes):
+        inside(&tree[i, 0], 2, 1, base + i, "tree")
+        inside(&tree[i, 1], 1, 1, base + i, "tree")
+    inside(&columns[0, 0], 3 * count, 1, base + n_nodes, "columns")
     # A thread's scratch: its entries, and rows that are not finished.
     size = (base + n_nodes + whole + lanes) * lanes + PAGE
     scratch = <floating*> gzk_alloc((n_threads * size + ones) * sizeof(floating))

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import harmonics as _harmonics
 from gzkcore._compiled import special as _special
 from gzkcore._util.state import lock, sequence, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import (
     as_floats,
@@ -135,7 +135,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     out = np.empty((X.shape[0], sum(counts)), dtype=X.dtype)
     one = np.ones((1, 1), dtype=X.dtype)
     columns = np.arange(sum(counts))
-    tree.features(X, one, columns, np.zeros_like(columns), out)
+    for rows in in_parts(len(X), 5 * columns.size):
+        tree.features(X[rows], one, columns, np.zeros_like(columns), out[rows])
     if not is_finite(out) and is_finite(X):
         (row, *_) = first_not_finite(out) or (0,)
         raise ValueError(
