@@ -72,8 +72,8 @@ def of_array(call, *shape):
 
 
 def factor():
-    A = 9000 * np.eye(9000, dtype=np.float64)
-    return lambda: linalg.cholesky(A)
+    A = 1.0 * np.eye(7000)
+    return lambda: linalg.cholesky(A, overwrite=True)
 
 
 WORK = {
