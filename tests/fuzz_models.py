@@ -27,6 +27,8 @@ def refuses(path, content):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
+    for name in NAMES:
+        gzkcore.load(models.FOLDER / f"{name}.gzk")  # imports its modules
     return tmp_path_factory.mktemp("fuzz") / "m.gzk"
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import resign
 
 import gzkcore
+from gzkcore._util.memory import PeakMemory
 
 BYTES = 4 << 30  # of addresses: a size that is made up must not fill the machine
 
@@ -39,11 +40,22 @@ def known_before():
     return found
 
 
-def attempt(content, path, say, X):
+def load_within_bounds(path):
+    """Load a file, and assert that it costs what its size warrants, a few times over."""
+    size, memory, begun = path.stat().st_size, PeakMemory(), time.process_time()
+    try:
+        return gzkcore.load(path)
+    finally:
+        seconds = time.process_time() - begun
+        assert seconds < 1 + 2e-5 * size, (seconds, size)
+        assert memory.bytes < 2**23 + 100 * size, (memory.bytes, size)
+
+
+def attempt(content, path, say, X, bounded=True):
     """Return what comes of a file: it is refused, or a model answers, or can't."""
     path.write_bytes(content)
     try:
-        model = gzkcore.load(path)
+        model = load_within_bounds(path) if bounded else gzkcore.load(path)
     except ValueError:
         return "refused"
     try:
@@ -73,6 +85,7 @@ def main(step, first, names):
     for name in names:
         X = np.load(models.FOLDER / f"{name}.npz")["X"]
         content = (models.FOLDER / f"{name}.gzk").read_bytes()
+        attempt(content, path, said[name], X, bounded=False)  # imports its modules
         for i, (what, make) in enumerate(resign.mutations(content, known[name])):
             if i % step == first:
                 sys.stderr.write(f"{name}.{what}\n")

@@ -51,6 +51,10 @@ def resigned(content: bytes) -> bytes:
     return content[:-64] + hashlib.sha256(content[:-64]).hexdigest().encode()
 
 
+# A few bytes that ask for tables of gigabytes.
+MANY_HARMONICS = {"class": "HarmonicTree", "data": {"dim": 1 << 24, "counts": [0, 1 << 24]}}
+
+
 # ---- changes of one field
 
 Change = Callable[[Parts], None]
@@ -149,7 +153,7 @@ def _changes(value: Any, parts: Parts, path: tuple[Any, ...]) -> Iterator[tuple[
         others = [[], value[:-1], value * 2, None, 3]
     else:
         others = [None, 3, {"class": "Report", "data": {"candidates": [], "sentences": []}}]
-        others += [{"class": "Gaussian", "data": {"gamma": 1.0}}, {"tuple": []}]
+        others += [{"class": "Gaussian", "data": {"gamma": 1.0}}, {"tuple": []}, MANY_HARMONICS]
     for other in others:
         if other is not value:
             yield f"{value!r:.30} -> {other!r:.60}", put(other)

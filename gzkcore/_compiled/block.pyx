@@ -20,6 +20,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from .checks cimport agree
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -270,6 +271,8 @@ cdef bint _sparse(const floating[::1] data, const index[::1] indices, const inde
         const floating* by
     if n == 0 or columns.width == 0:
         return True
+    agree(out.shape[0] == n and weights.shape[0] == buckets.shape[0]
+          and weights.shape[1] == buckets.shape[1], "X, buckets, weights and out")
     scratch = <floating*> gzk_alloc(n_threads * own * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the sums of block_projection_csr")

@@ -21,6 +21,8 @@ from cython.parallel cimport prange
 from scipy.linalg.cython_blas cimport dgemm, dtrsm, sgemm, strsm
 from scipy.linalg.cython_lapack cimport dpotrf, spotrf
 
+from .signals cimport look, seconds
+
 
 cdef enum:
     WIDE = 256
@@ -48,28 +50,35 @@ def factor(
 ):
     """Factor a matrix in place; return 0, or the first row where it isn't positive, from 1 on."""
     cdef Py_ssize_t n = A.shape[0], block, first, end, tile, n_tiles, row, column
+    cdef Py_ssize_t start, last, step = num_threads
+    cdef double begun = seconds()
     cdef int info = 0, width
     if n == 0:
         return 0
-    with nogil:
-        for block in range((n + WIDE - 1) // WIDE):
-            first = block * WIDE
-            end = min(first + <Py_ssize_t> WIDE, n)
-            n_tiles = (n - first + TALL - 1) // TALL
-            if first:
-                for tile in prange(n_tiles, num_threads=num_threads, schedule="dynamic"):
-                    _take_off(&A[0, 0], n, first, end, first + tile * TALL)
-            width = <int> (end - first)
+    for block in range((n + WIDE - 1) // WIDE):
+        first = block * WIDE
+        end = min(first + <Py_ssize_t> WIDE, n)
+        n_tiles = (n - first + TALL - 1) // TALL if first else 0
+        start = 0
+        while start < n_tiles:
+            last = min(n_tiles, start + step)
+            for tile in prange(start, last, nogil=True, num_threads=num_threads,
+                               schedule="dynamic"):
+                _take_off(&A[0, 0], n, first, end, first + tile * TALL)
+            start = last
+            step = look(step, &begun)
+        width = <int> (end - first)
+        with nogil:
             info = _factor_block(&A[first, first], n, width)
-            if info:
-                info = info + <int> first
-                break
-            n_tiles = (n - end + TALL - 1) // TALL
-            for tile in prange(n_tiles, num_threads=num_threads, schedule="dynamic"):
-                _divide(&A[0, 0], n, first, end, end + tile * TALL)
-        for row in prange(n, num_threads=num_threads, schedule="static"):
-            for column in range(row + 1, n):
-                A[row, column] = 0
+        if info:
+            info = info + <int> first
+            break
+        n_tiles = (n - end + TALL - 1) // TALL
+        for tile in prange(n_tiles, nogil=True, num_threads=num_threads, schedule="dynamic"):
+            _divide(&A[0, 0], n, first, end, end + tile * TALL)
+    for row in prange(n, nogil=True, num_threads=num_threads, schedule="static"):
+        for column in range(row + 1, n):
+            A[row, column] = 0
     return info
 
 
@@ -117,14 +126,19 @@ def solve_lower(
     int num_threads,
 ):
     """Solve a triangular system in place."""
-    cdef Py_ssize_t n = L.shape[0], n_sides = B.shape[0], part
+    cdef Py_ssize_t n = L.shape[0], n_sides = B.shape[0], part, parts
+    cdef Py_ssize_t start = 0, end, step = num_threads
+    cdef double begun = seconds()
     if n == 0 or n_sides == 0:
         return
-    with nogil:
-        for part in prange((n_sides + SIDES - 1) // SIDES, num_threads=num_threads,
-                           schedule="dynamic"):
+    parts = (n_sides + SIDES - 1) // SIDES
+    while start < parts:
+        end = min(parts, start + step)
+        for part in prange(start, end, nogil=True, num_threads=num_threads, schedule="dynamic"):
             _solve(&L[0, 0], n, n, &B[part * SIDES, 0],
                    min(<Py_ssize_t> SIDES, n_sides - part * SIDES), transposed)
+        start = end
+        step = look(step, &begun)
 
 
 cdef void _solve(const floating* L, Py_ssize_t stride, Py_ssize_t n, floating* B,
@@ -144,12 +158,17 @@ def invert(
     int num_threads,
 ):
     """Invert a matrix from its factor."""
-    cdef Py_ssize_t n = L.shape[0], part
+    cdef Py_ssize_t n = L.shape[0], part, parts, start = 0, end, step = num_threads
+    cdef double begun = seconds()
     if n == 0:
         return
-    with nogil:
-        for part in prange((n + SIDES - 1) // SIDES, num_threads=num_threads, schedule="dynamic"):
+    parts = (n + SIDES - 1) // SIDES
+    while start < parts:
+        end = min(parts, start + step)
+        for part in prange(start, end, nogil=True, num_threads=num_threads, schedule="dynamic"):
             _rows_of_inverse(&L[0, 0], &out[0, 0], n, part * SIDES)
+        start = end
+        step = look(step, &begun)
 
 
 cdef void _rows_of_inverse(const floating* L, floating* out, Py_ssize_t n,

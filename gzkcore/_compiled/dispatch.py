@@ -11,9 +11,62 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+
+PACKAGE = __name__.rpartition(".")[0]
+# What the system says where the memory for a library runs out; Python makes an ImportError of it.
+_NO_MEMORY = "failed to map segment", "cannot allocate", "cannot create shared object"
+
+
+class _Kernel(ExtensionFileLoader):
+    """Loads a kernel; MemoryError if there is no memory for it."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Load the library of a kernel."""
+        try:
+            return super().create_module(spec)
+        except ImportError as error:
+            if any(said in str(error).lower() for said in _NO_MEMORY):
+                raise MemoryError(f"there is no memory to load {spec.name}: {error}") from None
+            raise
+
+
+def _has_build(module: str, level: str, path: Sequence[str] | None) -> bool:
+    """Say whether a module of the package was compiled for a level."""
+    return PathFinder.find_spec(f"{PACKAGE}.{module}_{level}", path) is not None
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds `gzkcore._compiled.x`: the build of one level, under its plain name."""
+
+    level = "plain"
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Say who loads a module: this finder, if it was compiled for the level."""
+        package, _, module = name.rpartition(".")
+        if package != PACKAGE:
+            return None
+        if _has_build(module, self.level, path):
+            return ModuleSpec(name, self)
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            spec.loader = _Kernel(spec.loader.name, spec.loader.path)
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the build of the level; it is the module, under both names."""
+        return importlib.import_module(f"{spec.name}_{self.level}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the import has done it."""
+
+
+_finder = _Finder()
+sys.meta_path.insert(0, _finder)
 
 try:
     from . import cpu
@@ -27,8 +80,6 @@ except ImportError as error:
     raise ImportError(
         f"the kernels in {str(Path(__file__).parent)!r} cannot be loaded; install gzkcore again"
     ) from error
-
-PACKAGE = __name__.rpartition(".")[0]
 
 
 def _choose() -> str:
@@ -47,34 +98,4 @@ def _choose() -> str:
     return forced or supported[-1]
 
 
-def _has_build(module: str, level: str, path: Sequence[str] | None) -> bool:
-    """Say whether a module of the package was compiled for a level."""
-    return PathFinder.find_spec(f"{PACKAGE}.{module}_{level}", path) is not None
-
-
-class _Finder(MetaPathFinder, Loader):
-    """Finds `gzkcore._compiled.x`: the build of one level, under its plain name."""
-
-    def __init__(self, level: str) -> None:
-        self.level = level
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
-    ) -> ModuleSpec | None:
-        """Say who loads a module: this finder, if it was compiled for the level."""
-        package, _, module = name.rpartition(".")
-        if package == PACKAGE and _has_build(module, self.level, path):
-            return ModuleSpec(name, self)
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the build of the level; it is the module, under both names."""
-        return importlib.import_module(f"{spec.name}_{self.level}")
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the import has done it."""
-
-
-ISA = _choose()
-if ISA != "plain":
-    sys.meta_path.insert(0, _Finder(ISA))
+ISA = _finder.level = _choose()

@@ -17,6 +17,7 @@ from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
 
+from .checks cimport agree
 from .hadamard cimport hadamard, permute
 from .leaf cimport GZK_FENCE, PAGE, gzk_alloc, gzk_free, index
 from .trig cimport write_angles
@@ -60,6 +61,7 @@ def fastfood_features_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     _features(&data[0], &indices[0], &indptr[0], out.shape[0], 0, signs, permutation, normals,
               lengths, pairs, phase, scale, out, stream, n_threads)
 
@@ -72,13 +74,18 @@ cdef int _features(const floating* X, const index* indices, const index* indptr,
     """Write the features of n rows: dense ones of d columns, or CSR where indptr isn't NULL."""
     cdef:
         Py_ssize_t blocks = signs.shape[0], width = signs.shape[1]
-        Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // width)
+        Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // max(<Py_ssize_t> 1, width))
         Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b
         floating* scratch
         floating* angle
         floating* mixed
     if n == 0:
         return 0
+    agree(width >= 16 and width & (width - 1) == 0 and d <= width and out.shape[0] == n
+          and permutation.shape[0] == blocks and permutation.shape[1] == width
+          and normals.shape[0] == blocks and normals.shape[1] == width
+          and lengths.shape[0] == blocks and lengths.shape[1] == width
+          and 0 <= 2 * pairs <= out.shape[1], "X, signs, permutation, normals, lengths and out")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of fastfood_features")

@@ -18,6 +18,7 @@ from cython cimport floating
 from cython.parallel cimport prange, threadid
 
 from .blas cimport gemm
+from .checks cimport agree
 from .leaf cimport GZK_FENCE, PAGE, dots, gzk_alloc, gzk_free, index
 from .trig cimport cos_sin, write_angles
 
@@ -63,6 +64,8 @@ def fourier_features(
         floating* angle
     if n == 0 or out.shape[1] == 0:
         return
+    agree(W.shape[0] == d and out.shape[0] == n and 0 <= 2 * pairs <= out.shape[1],
+          "X, W and out")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of fourier_features")
@@ -107,6 +110,7 @@ def fourier_features_sparse(
         floating* angle
     if n == 0 or out.shape[1] == 0:
         return
+    agree(indptr.shape[0] == n + 1 and 0 <= 2 * pairs <= out.shape[1], "X and out")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of fourier_features_sparse")

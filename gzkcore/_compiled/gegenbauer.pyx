@@ -36,6 +36,7 @@ Order      Parallel over strips of nodes, or over rows: each result belongs to o
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 
+from .checks cimport agree
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -109,6 +110,8 @@ def gegenbauer_features(
         return
     if out.shape[0] != n or out.shape[1] != m or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, m) and unit column stride")
+    agree(W.shape[1] == d > 0 and degree >= 0 and (one_row or coefficients.shape[0] == n)
+          and (in_halves or beta.shape[0] > degree), "X, W, coefficients and beta")
     for a in range(1, 0 if in_halves else degree + 1):
         by_horner = by_horner and beta[a] == 0
     if stream and ldo % lanes == 0:

@@ -22,6 +22,8 @@ from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_blas cimport dgemm, dsyrk, sgemm, ssyrk
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs, dtrtri
 
+from .checks cimport agree, inside
+
 
 cdef enum:
     ROWS = 128
@@ -40,6 +42,8 @@ def add_moments(
     cdef int stride_z = <int> (p * n_folds), stride_r = <int> (q * n_folds)
     cdef double one = 1.0
     cdef float* scratch = NULL
+    agree(n_folds > 0 and 0 <= first_fold < n_folds and p > 0 and q > 0 and R.shape[0] == n_rows
+          and sums.shape[1] == p + q and stride == p + 2, "features, targets and sums")
     if floating is float:
         scratch = <float*> malloc(min(BLOCK, max(p, q)) * min(BLOCK, p) * sizeof(float))
         if scratch == NULL:
@@ -108,6 +112,7 @@ def recentre(
     """
     cdef Py_ssize_t p = sums.shape[2] - 2, size = sums.shape[1], fold, i, j
     cdef double w, s_i
+    agree(0 <= p < size and mean.shape[0] == size, "sums and mean")
     with nogil:
         for fold in range(sums.shape[0]):
             w = sums[fold, p, p]
@@ -130,6 +135,7 @@ def mirror(
 ):
     """Copy the lower triangle of the leading m x m block to the upper one, block by block."""
     cdef Py_ssize_t i, j, first_i, first_j
+    agree(m <= gram.shape[0] and m <= gram.shape[1], "sums")
     with nogil:
         for first_i in range(0, m, 32):       # a block and its mirror stay in cache
             for first_j in range(0, first_i + 1, 32):
@@ -154,6 +160,9 @@ def solve_ridge(
     cdef int n = <int> m, n_targets = <int> coef.shape[0], info = 0
     cdef double trace = 0.0
     cdef const double* row
+    agree(penalty.shape[0] == m and work.shape[0] == m and work.shape[1] == m
+          and coef.shape[1] == m and sums.shape[0] == p + 1 + n_targets, "sums and penalties")
+    inside(&kept[0], m, 1, p + 1, "columns")
     with nogil:
         for i in range(m):
             row = &sums[kept[i], 0]

@@ -11,6 +11,8 @@ Layout     X and out in C order, apart from each other.
 from cython cimport floating
 from cython.parallel cimport prange
 
+from .checks cimport agree
+
 
 def hadamard_transform(
     const floating[:, ::1] X,          # IN   (n_rows, n), n a power of two
@@ -19,5 +21,6 @@ def hadamard_transform(
 ):
     """out[i] = H X[i]; see the head of this file."""
     cdef Py_ssize_t n = X.shape[1], i
+    agree(n & (n - 1) == 0 and out.shape[0] == X.shape[0] and out.shape[1] == n, "X and out")
     for i in prange(X.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         hadamard(&X[i, 0], &out[i, 0], n)

@@ -20,6 +20,7 @@ from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
 
+from .checks cimport agree, inside
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -36,6 +37,10 @@ from .leaf cimport (
     powers,
     write_group,
 )
+
+# Powers of x_0 + i x_1, real and imaginary: scratch has room for all up to the highest.
+cdef enum:
+    MOST_POWERS = 1 << 20
 
 
 def harmonic_features(
@@ -72,6 +77,10 @@ def harmonic_features(
         return
     if out.shape[0] != n or out.shape[1] != count or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, count) and unit column stride")
+    _check(d, rings, runs, n_factors, tree, n_powers, columns)
+    agree((radial.shape[0] == n or ldr == 0) and steps.shape[1] == 2
+          and tree_scale.shape[0] == n_nodes and scale.shape[0] == count,
+          "X, radial, steps, tree, columns and scales")
     for i in range(n_powers):
         degrees = max(degrees, tree[i, 0] // 2 + 1)
     # A thread's scratch: factors, nodes, radial values, unfinished rows, coordinates and powers.
@@ -103,6 +112,29 @@ def harmonic_features(
         GZK_FENCE()
     gzk_free(scratch)
     gzk_free(place)
+
+
+cdef int _check(
+    Py_ssize_t d, Py_ssize_t rings, const Py_ssize_t[:, ::1] runs, Py_ssize_t n_factors,
+    const Py_ssize_t[:, ::1] tree, Py_ssize_t n_powers, const Py_ssize_t[:, ::1] columns,
+) except -1:
+    """Raise ValueError unless every index is of a coordinate, a factor, a node before or a ring."""
+    cdef Py_ssize_t n_nodes = tree.shape[0], i
+    agree(d > 0 and rings > 0 and n_factors > 0 and 0 < n_powers <= n_nodes and runs.shape[0] > 0
+          and runs.shape[1] == 3 and tree.shape[1] == 2 and columns.shape[1] == 3,
+          "runs, tree and columns")
+    inside(&runs[0, 0], runs.shape[0], 3, d, "runs")
+    for i in range(runs.shape[0]):
+        inside(&runs[i, 1], 2, 1, n_factors, "runs")
+        agree(runs[i, 1] + runs[i, 2] < n_factors, "runs and steps")
+    inside(&tree[0, 0], n_powers, 2, MOST_POWERS, "tree")
+    for i in range(n_powers, n_nodes):
+        inside(&tree[i, 0], 1, 1, n_factors, "tree")
+        inside(&tree[i, 1], 1, 1, i, "tree")
+    inside(&columns[0, 0], columns.shape[0], 3, n_factors, "columns")
+    inside(&columns[0, 1], columns.shape[0], 3, n_nodes, "columns")
+    inside(&columns[0, 2], columns.shape[0], 3, rings, "columns")
+    return 0
 
 
 cdef inline void _nodes(

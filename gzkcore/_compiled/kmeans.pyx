@@ -12,6 +12,8 @@ Layout     All arrays in C order; of two centres equally near the first counts.
 from cython cimport floating
 from libc.stdint cimport int32_t
 
+from .checks cimport agree
+
 cdef enum:
     LANES = 8
 
@@ -30,7 +32,11 @@ def nearest_centers(
     cdef Py_ssize_t n_starts = counts.shape[0], k = counts.shape[1], i, start, c
     cdef double total = 0.0, norm
     cdef floating least, value
-    cdef Py_ssize_t best
+    cdef Py_ssize_t best, n = V.shape[0]
+    agree(products.shape[0] == n and products.shape[1] == n_starts * k > 0
+          and squares.shape[0] == n_starts * k and weights.shape[0] == n and labels.shape[0] == n
+          and labels.shape[1] == n_starts and sums.shape[0] == n_starts and sums.shape[1] == k
+          and sums.shape[2] == V.shape[1] and inertia.shape[0] == n_starts, "rows and centers")
     with nogil:
         for i in range(V.shape[0]):
             norm = _square(&V[i, 0], V.shape[1])

@@ -11,6 +11,8 @@ from cython.parallel cimport prange
 
 from libc.math cimport fabs
 
+from .signals cimport look, seconds
+
 cdef enum:
     RUN = 16                           # rows that a thread takes at a time: the later, the longer
 
@@ -38,10 +40,16 @@ def distance_sums(
     int num_threads,                   # >= 1
 ):
     """Write half of each row's part of sum_ij W_ij |x_ic - x_jc|."""
-    cdef Py_ssize_t m = W.shape[0], dim = x.shape[1], i
+    cdef Py_ssize_t m = W.shape[0], dim = x.shape[1], i, start = 0, end, step = RUN * num_threads
+    cdef double begun = seconds()
     if W.shape[1] != m or x.shape[0] != m or sums.shape[0] != m or sums.shape[1] != dim:
         raise ValueError("shapes of W, x and sums don't match")
     if m == 0 or dim == 0:
         return
-    for i in prange(m, nogil=True, num_threads=num_threads, schedule="dynamic", chunksize=RUN):
-        _of_row(&W[i, 0], &x[0, 0], i, dim, &sums[i, 0])
+    while start < m:
+        end = min(m, start + step)
+        for i in prange(start, end, nogil=True, num_threads=num_threads,
+                        schedule="dynamic", chunksize=RUN):
+            _of_row(&W[i, 0], &x[0, 0], i, dim, &sums[i, 0])
+        start += step
+        step = look(step, &begun)

@@ -17,6 +17,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t
 
 from .blas cimport gemm
+from .checks cimport agree
 from .leaf cimport PAGE, dots, gzk_alloc, gzk_free
 
 cdef enum:
@@ -39,10 +40,15 @@ def maclaurin_features(
     """Random Maclaurin features of dense rows; see the head of this file."""
     cdef:
         Py_ssize_t n = X.shape[0], rows = BLAS_ROWS if blas else ROWS
-        Py_ssize_t size = rows * BLOCK + PAGE, tile, i
+        Py_ssize_t size = rows * BLOCK + PAGE, tile, i, used = 0
         floating* scratch
     if n == 0 or out.shape[1] == 0:
         return
+    for i in range(counts.shape[0]):
+        used += (counts[i] + LANES - 1) // LANES * LANES
+        agree(0 <= counts[i] <= out.shape[1], "counts and out")
+    agree(W.shape[0] == X.shape[1] and used <= W.shape[1] and weights.shape[0] == out.shape[1]
+          and envelope.shape[0] == n and out.shape[0] == n, "X, W, counts, weights and out")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of maclaurin_features")

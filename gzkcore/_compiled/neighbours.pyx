@@ -18,15 +18,18 @@ Layout     values (n, m + 1): G by row, the diagonal last; neighbours (n, m), th
            node v has the children 2v and 2v + 1, the last nodes are leaves of equally many rows.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY
 from libc.string cimport memcpy
 
+from .checks cimport agree, inside, rising
 from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
 from .neighbours cimport (GZK_TALL, GZK_WIDE, kernel_of_few, last_of_inverse_factor,
                           subtract_features)
 from .products cimport MOST_FACTORS, fill, gzk_factor
+from .signals cimport look, seconds
 
 cdef enum:
     DEPTH = 64    # of the stack of a search: one node for each level of the tree
@@ -119,6 +122,8 @@ def nearest_before(
     """Find, for each row, the nearest m rows of a smaller rank."""
     cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
     cdef Py_ssize_t m = neighbours.shape[1], i, k, stride = (d + size + m + PAGE) // 16 * 16
+    cdef Py_ssize_t start = 0, end, step = CHUNK * n_threads
+    cdef double begun = seconds()
     cdef float *scratch
     cdef float *x
     cdef float *distances
@@ -128,19 +133,25 @@ def nearest_before(
     scratch = <float*> gzk_alloc(n_threads * stride * sizeof(float))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of nearest_before")
-    for i in prange(n_rows, schedule="dynamic", chunksize=CHUNK, nogil=True,
-                    num_threads=n_threads):
-        x = scratch + threadid() * stride
-        distances = x + d
-        best = distances + size
-        for k in range(d):
-            x[k] = leaves[i // size, k, i % size]
-        for k in range(m):
-            best[k] = INFINITY
-            neighbours[i, k] = <int> i
-        search(x, ranks[i], &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0], n_leaves,
-               size, d, m, distances, best, &neighbours[i, 0])
-    gzk_free(scratch)
+    try:
+        while start < n_rows:
+            end = min(n_rows, start + step)
+            for i in prange(start, end, schedule="dynamic", chunksize=CHUNK,
+                            nogil=True, num_threads=n_threads):
+                x = scratch + threadid() * stride
+                distances = x + d
+                best = distances + size
+                for k in range(d):
+                    x[k] = leaves[i // size, k, i % size]
+                for k in range(m):
+                    best[k] = INFINITY
+                    neighbours[i, k] = <int> i
+                search(x, ranks[i], &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0],
+                       n_leaves, size, d, m, distances, best, &neighbours[i, 0])
+            start += step
+            step = look(step, &begun)
+    finally:
+        gzk_free(scratch)
 
 
 def nearest(
@@ -155,22 +166,30 @@ def nearest(
     """Find the m rows that are nearest to each point."""
     cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
     cdef Py_ssize_t m = found.shape[1], i, k, stride = (size + m + PAGE) // 16 * 16
+    cdef Py_ssize_t n = points.shape[0], start = 0, end, step = CHUNK * n_threads
+    cdef double begun = seconds()
     cdef float *scratch
     cdef float *distances
     cdef float *best
     scratch = <float*> gzk_alloc(n_threads * stride * sizeof(float))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of nearest")
-    for i in prange(points.shape[0], schedule="dynamic", chunksize=CHUNK, nogil=True,
-                    num_threads=n_threads):
-        distances = scratch + threadid() * stride
-        best = distances + size
-        for k in range(m):
-            best[k] = INFINITY
-            found[i, k] = 0
-        search(&points[i, 0], 1, &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0],
-               n_leaves, size, d, m, distances, best, &found[i, 0])
-    gzk_free(scratch)
+    try:
+        while start < n:
+            end = min(n, start + step)
+            for i in prange(start, end, schedule="dynamic", chunksize=CHUNK,
+                            nogil=True, num_threads=n_threads):
+                distances = scratch + threadid() * stride
+                best = distances + size
+                for k in range(m):
+                    best[k] = INFINITY
+                    found[i, k] = 0
+                search(&points[i, 0], 1, &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0],
+                       &ranks[0], n_leaves, size, d, m, distances, best, &found[i, 0])
+            start += step
+            step = look(step, &begun)
+    finally:
+        gzk_free(scratch)
 
 
 def spread(
@@ -183,11 +202,11 @@ def spread(
     """Choose points one by one: the first, and then always the furthest from those chosen."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1], i, k, step, last = first
     cdef float apart, off, best
-    with nogil:
-        for i in range(n):
-            distances[i] = INFINITY
-        for step in range(chosen.shape[0]):
-            chosen[step] = last
+    for i in range(n):
+        distances[i] = INFINITY
+    for step in range(chosen.shape[0]):
+        chosen[step] = last
+        with nogil:
             for i in range(n):
                 apart = 0
                 for k in range(d):
@@ -199,6 +218,7 @@ def spread(
                 if distances[i] > best:
                     best = distances[i]
                     last = i
+        PyErr_CheckSignals()
 
 
 # ---- the factor
@@ -226,6 +246,8 @@ def sparse_factor(
     cdef Py_ssize_t stride = (d + 1) * width + 2 * square + 2 * width
     cdef Py_ssize_t pointers = most + 1 + GZK_TALL + GZK_WIDE
     cdef Py_ssize_t i, j, k, f, s, count, row, n_factors = factors.shape[0]
+    cdef Py_ssize_t start = 0, end, step = CHUNK * n_threads
+    cdef double begun = seconds()
     cdef gzk_factor known[MOST_FACTORS]
     cdef floating *scratch
     cdef floating *u
@@ -237,6 +259,15 @@ def sparse_factor(
     cdef const floating **features
     cdef int *rows
     cdef int *here
+    agree(seen.shape[0] == n and X.shape[0] >= n and Z.shape[0] == X.shape[0]
+          and noise.shape[1] == X.shape[0] and weights.shape[0] == X.shape[0]
+          and values.shape[0] == noise.shape[0] and values.shape[1] == n
+          and values.shape[2] == m + 1 and at_seen.shape[0] == noise.shape[0]
+          and at_seen.shape[1] == n and at_seen.shape[2] == seeing, "rows, neighbours and values")
+    if n > 0 and m > 0:
+        inside(&neighbours[0, 0], n * m, 1, n, "neighbours")
+    if n > 0 and seeing > 0:
+        inside(&seen[0, 0], n * seeing, 1, X.shape[0] - n, "seen")
     fill(known, factors, numbers, coefficients)
     stride = (stride + PAGE) // 16 * 16
     scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
@@ -247,52 +278,75 @@ def sparse_factor(
         gzk_free(features)
         gzk_free(rows)
         raise MemoryError("no memory for the scratch buffers of sparse_factor")
-    for i in prange(n, schedule="dynamic", chunksize=CHUNK, nogil=True, num_threads=n_threads):
-        u = scratch + threadid() * stride
-        R = u + (d + 1) * width
-        S = R + square
-        own = S + square
-        g = own + width
-        z = features + threadid() * pointers
-        here = rows + threadid() * (width + PAGE)
-        for j in range(seeing):
-            here[j] = <int> n + seen[i, j]
-        count = 0
-        while count < m and neighbours[i, count] != i:
-            here[seeing + count] = neighbours[i, count]
-            count = count + 1
-        count = count + seeing
-        for j in range(count, width):
-            here[j] = <int> i
-        for j in range(width):
-            row = here[j]
-            u[d * width + j] = <floating> weights[row]
-            for f in range(n_factors):
-                for k in range(known[f].first, known[f].first + known[f].dim):
-                    u[k * width + j] = <floating> (
-                        X[row, k] - X[i, k] if known[f].of_distances else X[row, k])
-        kernel_of_few(known, n_factors, u, d, count + 1, width, R)
-        if p > 0:
-            for j in range(count + GZK_TALL + GZK_WIDE):
-                z[j] = &Z[here[j] if j < count else i, 0]
-            subtract_features(z, p, count + 1, width, R)
-        for s in range(noise.shape[0]):
-            memcpy(S, R, (count + 1) * width * sizeof(floating))
-            for j in range(count + 1):
-                own[j] = <floating> noise[s, here[j]]
-                S[j * width + j] += own[j]
-            last_of_inverse_factor(S, count + 1, width, own, g)
-            for j in range(seeing):
-                at_seen[s, i, j] = g[j]
-            for j in range(m):
-                values[s, i, j] = g[seeing + j] if seeing + j < count else 0
-            values[s, i, m] = g[count]
-    gzk_free(scratch)
-    gzk_free(features)
-    gzk_free(rows)
+    try:
+        while start < n:
+            end = min(n, start + step)
+            for i in prange(start, end, schedule="dynamic", chunksize=CHUNK,
+                            nogil=True, num_threads=n_threads):
+                u = scratch + threadid() * stride
+                R = u + (d + 1) * width
+                S = R + square
+                own = S + square
+                g = own + width
+                z = features + threadid() * pointers
+                here = rows + threadid() * (width + PAGE)
+                for j in range(seeing):
+                    here[j] = <int> n + seen[i, j]
+                count = 0
+                while count < m and neighbours[i, count] != i:
+                    here[seeing + count] = neighbours[i, count]
+                    count = count + 1
+                count = count + seeing
+                for j in range(count, width):
+                    here[j] = <int> i
+                for j in range(width):
+                    row = here[j]
+                    u[d * width + j] = <floating> weights[row]
+                    for f in range(n_factors):
+                        for k in range(known[f].first, known[f].first + known[f].dim):
+                            u[k * width + j] = <floating> (
+                                X[row, k] - X[i, k] if known[f].of_distances else X[row, k])
+                kernel_of_few(known, n_factors, u, d, count + 1, width, R)
+                if p > 0:
+                    for j in range(count + GZK_TALL + GZK_WIDE):
+                        z[j] = &Z[here[j] if j < count else i, 0]
+                    subtract_features(z, p, count + 1, width, R)
+                for s in range(noise.shape[0]):
+                    memcpy(S, R, (count + 1) * width * sizeof(floating))
+                    for j in range(count + 1):
+                        own[j] = <floating> noise[s, here[j]]
+                        S[j * width + j] += own[j]
+                    last_of_inverse_factor(S, count + 1, width, own, g)
+                    for j in range(seeing):
+                        at_seen[s, i, j] = g[j]
+                    for j in range(m):
+                        values[s, i, j] = g[seeing + j] if seeing + j < count else 0
+                    values[s, i, m] = g[count]
+            start += step
+            step = look(step, &begun)
+    finally:
+        gzk_free(scratch)
+        gzk_free(features)
+        gzk_free(rows)
 
 
 # ---- its products
+
+
+cdef int check_columns(Py_ssize_t n, Py_ssize_t width, const Py_ssize_t[::1] starts,
+                       const int[::1] rows, const unsigned char[::1] places,
+                       Py_ssize_t n_rows) except -1:
+    """Raise ValueError unless the entries of all columns are of values (n, width) and of V."""
+    cdef Py_ssize_t i
+    cdef int last = 0
+    rising(starts, rows.shape[0])
+    agree(places.shape[0] == rows.shape[0] and n_rows == n, "rows, places and V")
+    for i in range(rows.shape[0]):
+        last = max(last, places[i])
+    agree(rows.shape[0] == 0 or last < width, "places and values")
+    if rows.shape[0] > 0:
+        inside(&rows[0], rows.shape[0], 1, n, "rows")
+    return 0
 
 
 def multiply(
@@ -305,7 +359,12 @@ def multiply(
 ):
     """out = G[start:start + n_rows] V."""
     cdef Py_ssize_t m = neighbours.shape[1], k = V.shape[1], i, j, q, row
+    cdef Py_ssize_t n = neighbours.shape[0]
     cdef double value
+    agree(values.shape[0] == n and values.shape[1] == m + 1 and V.shape[0] == n
+          and 0 <= start <= n - out.shape[0] and out.shape[1] == k, "values, neighbours and V")
+    if m > 0 and out.shape[0] > 0:
+        inside(&neighbours[start, 0], out.shape[0] * m, 1, n, "neighbours")
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         value = values[start + i, m]
         for q in range(k):
@@ -329,6 +388,9 @@ def multiply_transposed(
     """out = G^T V, column by column."""
     cdef Py_ssize_t m = values.shape[1] - 1, k = V.shape[1], i, e, q, row
     cdef double value
+    check_columns(values.shape[0], values.shape[1], starts, rows, places, V.shape[0])
+    agree(m >= 0 and out.shape[0] == values.shape[0] == starts.shape[0] - 1 and out.shape[1] == k,
+          "values, starts and out")
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         value = values[i, m]
         for q in range(k):
@@ -348,6 +410,12 @@ def solve(
 ):
     """Solve G X = V, row after row in the order of the ranks."""
     cdef Py_ssize_t m = neighbours.shape[1], k = V.shape[1], i, j, q, row, other
+    cdef Py_ssize_t n = neighbours.shape[0]
+    agree(n > 0 and values.shape[0] == n and values.shape[1] == m + 1 and V.shape[0] == n
+          and order.shape[0] == n, "values, neighbours, order and V")
+    inside(&order[0], n, 1, n, "order")
+    if m > 0:
+        inside(&neighbours[0, 0], n * m, 1, n, "neighbours")
     with nogil:
         for i in range(order.shape[0]):
             row = order[i]
@@ -374,6 +442,9 @@ def multiply_seen(
     """out -= B V."""
     cdef Py_ssize_t seeing = seen.shape[1], k = V.shape[1], i, j, q, row
     cdef double value
+    agree(seeing > 0 and values.shape[0] == out.shape[0] == seen.shape[0]
+          and values.shape[1] == seeing and out.shape[1] == k, "values, seen and out")
+    inside(&seen[0, 0], out.shape[0] * seeing, 1, V.shape[0], "seen")
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         for j in range(seeing):
             row = seen[i, j]
@@ -394,6 +465,8 @@ def multiply_seen_transposed(
     """out = B^T V, column by column."""
     cdef Py_ssize_t k = V.shape[1], i, e, q, row
     cdef double value
+    check_columns(values.shape[0], values.shape[1], starts, rows, places, V.shape[0])
+    agree(starts.shape[0] == out.shape[0] + 1 and out.shape[1] == k, "starts and out")
     for i in prange(out.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
         for q in range(k):
             out[i, q] = 0
@@ -416,6 +489,10 @@ def gram_of_seen(
     """out = B^T B, row by row."""
     cdef Py_ssize_t seeing = seen.shape[1], i, e, j, row
     cdef double value
+    check_columns(values.shape[0], values.shape[1], starts, rows, places, seen.shape[0])
+    agree(seeing > 0 and values.shape[1] == seeing and starts.shape[0] == out.shape[0] + 1,
+          "values, seen and out")
+    inside(&seen[0, 0], seen.shape[0] * seeing, 1, out.shape[1], "seen")
     for i in prange(out.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
         for j in range(out.shape[1]):
             out[i, j] = 0

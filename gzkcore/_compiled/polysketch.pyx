@@ -20,6 +20,7 @@ from libc.math cimport exp, log, sqrt
 from libc.stdint cimport int8_t, int32_t
 from libc.string cimport memset
 
+from .checks cimport agree, inside
 from .hadamard cimport hadamard, permute
 from .leaf cimport PAGE, gzk_alloc, gzk_free, index
 
@@ -41,6 +42,7 @@ def poly_sketch(
     int n_threads,
 ):
     """PolySketch of dense rows; see the head of this file."""
+    agree(X.shape[1] == scale.shape[0], "X and scale")
     _sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[0], scale, last, degree, hashes, signs,
                                node_signs, places, gaussian, first, count, log_factor, out,
                                n_threads)
@@ -65,6 +67,7 @@ def poly_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     _sketch(&data[0], &indices[0], &indptr[0], out.shape[0], scale, last, degree, hashes, signs,
             node_signs, places, gaussian, first, count, log_factor, out, n_threads)
 
@@ -78,13 +81,26 @@ cdef int _sketch(const floating* X, const index* indices, const index* indptr, P
     """Write the sketches of n dense rows, or of CSR ones where indptr isn't NULL."""
     cdef:
         Py_ssize_t d = scale.shape[0], columns = hashes.shape[2]
-        Py_ssize_t m = max(node_signs.shape[2], count), i, begin, stored
-        Py_ssize_t buffers = _buffers(hashes.shape[0]) * m, size = columns + buffers + PAGE
+        Py_ssize_t leaves = hashes.shape[0], inner = node_signs.shape[2]
+        Py_ssize_t m = max(inner, count), i, begin, stored
+        Py_ssize_t buffers = _buffers(leaves) * m, size = columns + buffers + PAGE
         const index* where
         floating* scratch
         floating* x
     if n == 0:
         return 0
+    agree(leaves > 0 and leaves & (leaves - 1) == 0 and hashes.shape[1] > 0
+          and d <= columns <= d + 1 and signs.shape[0] == leaves
+          and signs.shape[1] == hashes.shape[1] and signs.shape[2] == columns,
+          "X, hashes and signs")
+    agree(inner >= 16 and inner & (inner - 1) == 0 and node_signs.shape[0] == leaves
+          and node_signs.shape[1] == 2 and places.shape[0] == leaves and places.shape[1] == 2
+          and places.shape[2] == inner and (leaves == 1 or count <= inner), "signs and places")
+    agree(first >= 0 and count > 0 and first + count <= out.shape[1] and out.shape[0] == n,
+          "trees and out")
+    inside(&hashes[0, 0, 0], leaves * hashes.shape[1] * columns, 1,
+           inner if leaves > 1 else count, "hashes")
+    inside(&places[0, 0, 0], 2 * leaves * inner, 1, inner, "places")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of poly_sketch")

@@ -17,6 +17,7 @@ from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t
 
+from .checks cimport agree, inside
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -32,6 +33,17 @@ from .leaf cimport (
 )
 
 
+cdef int _check(const Py_ssize_t[:, ::1] tree, const Py_ssize_t[:, ::1] columns,
+                Py_ssize_t base) except -1:
+    """Raise ValueError unless nodes are of entries before them, and columns of any."""
+    cdef Py_ssize_t i, n_nodes = tree.shape[0]
+    agree(columns.shape[1] == 3 and (n_nodes == 0 or tree.shape[1] == 2), "tree and columns")
+    for i in range(n_nodes):
+        inside(&tree[i, 0], 2, 1, base + i, "tree")
+    inside(&columns[0, 0], 3 * columns.shape[0], 1, base + n_nodes, "columns")
+    return 0
+
+
 def product_features(
     const floating[:, ::1] A,             # IN   (n, W), the columns of all parts side by side
     const Py_ssize_t[:, ::1] tree,        # IN   (nodes, 2), entries whose product is a new entry
@@ -43,9 +55,8 @@ def product_features(
     """out[i, c] = the product of three entries; see the head of this file."""
     cdef:
         Py_ssize_t n = A.shape[0], width = A.shape[1], n_nodes = tree.shape[0]
-        Py_ssize_t count = columns.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t whole = count // lanes * lanes
+        Py_ssize_t count = columns.shape[0], whole = count // lanes * lanes
         Py_ssize_t base = 1 + width, ones = max(padded(count, lanes), n_nodes)
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t group, i, j, rows, size
@@ -59,6 +70,7 @@ def product_features(
         return
     if out.shape[0] != n or out.shape[1] != count or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, count) and unit column stride")
+    _check(tree, columns, base)
     # A thread's scratch: its entries, and rows that are not finished.
     size = (base + n_nodes + whole + lanes) * lanes + PAGE
     scratch = <floating*> gzk_alloc((n_threads * size + ones) * sizeof(floating))

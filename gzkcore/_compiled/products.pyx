@@ -11,7 +11,7 @@ Cost       n^2 (d + 12) multiply-adds (half of it where symmetric), and n^2 for 
 Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tournament: in each round
            every block meets one other, so that no two threads add to the same rows, and sums don't
            depend on the threads. Sums within a tile are in the type of the data, across tiles in
-           double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
+           double. Between parts of a round signals are looked at: Ctrl-C stops a long product.
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
            TILE, width) and out (I, TILE, width). The last row of a tile that is not full is
            repeated, with 0 in V. A factor of the kernel has its columns, those of the next follow:
@@ -24,6 +24,7 @@ from cython.parallel cimport prange, threadid
 from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
+from .checks cimport agree, inside
 from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
 from .products cimport (
     GZK_DIFFERENCE,
@@ -45,12 +46,35 @@ from .products cimport (
 
 cdef enum:
     BLOCKS = 64
+    WORK = 1 << 30    # operations between two looks at signals: at most a second of a thread
 
 # Rows are compared by differences where one is further from a centre, so that no square overflows;
 # coordinates themselves go no further than the second.
 cdef double ENORMOUS = 1e15
 cdef double MOST_F32 = 1e37
 cdef double MOST_F64 = 1e300
+
+
+cdef int check_tiles(
+    const gzk_factor* factors, Py_ssize_t count, const floating[:, :, ::1] X,
+    const double[:, ::1] centers, const double[:, ::1] radii,
+) except -1:
+    """Raise ValueError unless tiles, their centres and radii are of each other, and of the factors.
+    """
+    cdef Py_ssize_t f
+    agree(X.shape[2] == GZK_TILE and centers.shape[0] == X.shape[0]
+          and centers.shape[1] == X.shape[1] and radii.shape[0] == X.shape[0]
+          and radii.shape[1] == count, "tiles, centers and radii")
+    for f in range(count):
+        agree(0 <= factors[f].first <= X.shape[1] and factors[f].dim >= 0
+              and factors[f].first + factors[f].dim <= X.shape[1], "tiles and factors")
+    return 0
+
+
+cdef inline Py_ssize_t pairs_at_once(Py_ssize_t dim, Py_ssize_t count,
+                                     Py_ssize_t width) noexcept nogil:
+    """How many pairs of tiles take WORK operations, about."""
+    return max(<Py_ssize_t> 1, WORK // (GZK_TILE * GZK_TILE * (dim + 8 * count + width)))
 
 
 cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const double* p,
@@ -180,17 +204,29 @@ def kernel_product(
     """out[i, q] = sum over j of k(x_i, y_j) V[j, q]; return how many pairs of tiles it took."""
     cdef Py_ssize_t n_rows = X.shape[0], n_columns = Y.shape[0], count = factors.shape[0]
     cdef Py_ssize_t size = scratch_size(X.shape[1], count, V.shape[2])
-    cdef Py_ssize_t block = (n_rows + BLOCKS - 1) // BLOCKS if symmetric else 1
+    cdef Py_ssize_t block = max(1, (n_rows + BLOCKS - 1) // BLOCKS) if symmetric else 1
     cdef Py_ssize_t n_blocks = (n_rows + block - 1) // block, seats = n_blocks + n_blocks % 2
     cdef Py_ssize_t turn, task, f, n_tasks, done = 0
     cdef Py_ssize_t turns = seats if symmetric else (n_rows + BLOCKS - 1) // BLOCKS
+    # Of the rows of a block where symmetric, else of columns: so many at a time.
+    cdef Py_ssize_t extent = block if symmetric else n_columns, start, end
+    cdef Py_ssize_t part = max(<Py_ssize_t> 1, pairs_at_once(X.shape[1], count, V.shape[2])
+                               // (BLOCKS // 2 * block if symmetric else BLOCKS))
     cdef Py_ssize_t pair[2]
     cdef gzk_factor known[MOST_FACTORS]
     cdef double reach[MOST_FACTORS]
     cdef Py_ssize_t rows[BLOCKS]
     cdef Py_ssize_t columns[BLOCKS]
     cdef floating *scratch
+    agree(numbers.shape[0] >= count and numbers.shape[1] == 4, "factors and numbers")
     fill(known, factors, numbers, coefficients)
+    check_tiles(known, count, X, X_centers, X_radii)
+    check_tiles(known, count, Y, Y_centers, Y_radii)
+    agree(Y.shape[1] == X.shape[1] and (n_columns == n_rows or not symmetric)
+          and V.shape[0] == n_columns and V.shape[1] == GZK_TILE and out.shape[0] == n_rows
+          and out.shape[1] == GZK_TILE and out.shape[2] == V.shape[2], "tiles, V and out")
+    if n_rows == 0 or n_columns == 0 or V.shape[2] == 0:
+        return 0
     for f in range(count):
         reach[f] = numbers[f, 3]
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
@@ -213,15 +249,19 @@ def kernel_product(
                     rows[n_tasks] = pair[0]
                     columns[n_tasks] = pair[1]
                 n_tasks += 1
-            for task in prange(n_tasks, schedule="dynamic", chunksize=1, nogil=True,
-                               num_threads=n_threads):
-                done += multiply(
-                    known, count, reach, far, rows[task] * block,
-                    min(n_rows, (rows[task] + 1) * block), columns[task] * block,
-                    min(n_columns, (columns[task] + 1) * block) if symmetric else n_columns,
-                    symmetric, X, X_centers, X_radii, Y, Y_centers, Y_radii, V, out,
-                    scratch + threadid() * size)
-            PyErr_CheckSignals()
+            for start in range(0, extent, part):
+                end = min(extent, start + part)
+                for task in prange(n_tasks, schedule="dynamic", chunksize=1, nogil=True,
+                                   num_threads=n_threads):
+                    done += multiply(
+                        known, count, reach, far,
+                        rows[task] * block + (start if symmetric else 0),
+                        min(n_rows, rows[task] * block + (end if symmetric else 1)),
+                        columns[task] * block if symmetric else start,
+                        min(n_columns, (columns[task] + 1) * block) if symmetric else end,
+                        symmetric, X, X_centers, X_radii, Y, Y_centers, Y_radii, V, out,
+                        scratch + threadid() * size)
+                PyErr_CheckSignals()
     finally:
         gzk_free(scratch)
     return done
@@ -305,17 +345,35 @@ def kernel_matrix(
 ):
     """out[i, j] = k(x_i, y_j)."""
     cdef Py_ssize_t row, count = factors.shape[0], size = scratch_size(X.shape[1], count, 1)
+    cdef Py_ssize_t n_rows = X.shape[0], start, end
+    cdef Py_ssize_t step = max(<Py_ssize_t> n_threads, pairs_at_once(X.shape[1], count, 1)
+                               // max(<Py_ssize_t> 1, Y.shape[0]))
     cdef gzk_factor known[MOST_FACTORS]
     cdef floating *scratch
+    agree(numbers.shape[0] >= count and numbers.shape[1] == 4, "factors and numbers")
     fill(known, factors, numbers, coefficients)
+    check_tiles(known, count, X, X_centers, X_radii)
+    check_tiles(known, count, Y, Y_centers, Y_radii)
+    agree(Y.shape[1] == X.shape[1] and (Y.shape[0] == n_rows or not symmetric)
+          and X_order.shape[0] == n_rows * GZK_TILE and Y_order.shape[0] == Y.shape[0] * GZK_TILE,
+          "tiles and orders")
+    if n_rows == 0 or Y.shape[0] == 0:
+        return
+    inside(&X_order[0], X_order.shape[0], 1, out.shape[0], "X_order")
+    inside(&Y_order[0], Y_order.shape[0], 1, out.shape[1], "Y_order")
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of kernel_matrix")
-    for row in prange(X.shape[0], schedule="dynamic", chunksize=1, nogil=True,
-                      num_threads=n_threads):
-        matrix_row(known, count, far, row, symmetric, X, X_centers, X_radii, X_order, Y, Y_centers,
-                   Y_radii, Y_order, out, scratch + threadid() * size)
-    gzk_free(scratch)
+    try:
+        for start in range(0, n_rows, step):
+            end = min(n_rows, start + step)
+            for row in prange(start, end, schedule="dynamic", chunksize=1, nogil=True,
+                              num_threads=n_threads):
+                matrix_row(known, count, far, row, symmetric, X, X_centers, X_radii, X_order, Y,
+                           Y_centers, Y_radii, Y_order, out, scratch + threadid() * size)
+            PyErr_CheckSignals()
+    finally:
+        gzk_free(scratch)
 
 
 cdef void slopes_row(
@@ -356,6 +414,9 @@ def kernel_slopes(
 ):
     """out[i, c]: sums of <A, B> times the slope times what t is of column c, for a tile of rows."""
     cdef Py_ssize_t row, count = factors.shape[0], size = scratch_size(X.shape[1], count, 1)
+    cdef Py_ssize_t n_rows = X.shape[0], start, end
+    cdef Py_ssize_t step = max(<Py_ssize_t> n_threads, pairs_at_once(X.shape[1], count, A.shape[2])
+                               // max(<Py_ssize_t> 1, Y.shape[0]))
     cdef gzk_factor known[MOST_FACTORS]
     cdef gzk_factor steep[MOST_FACTORS]
     cdef double *scratch
@@ -364,11 +425,16 @@ def kernel_slopes(
     scratch = <double*> gzk_alloc(n_threads * size * sizeof(double))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of kernel_slopes")
-    for row in prange(X.shape[0], schedule="dynamic", chunksize=1, nogil=True,
-                      num_threads=n_threads):
-        slopes_row(known, steep, count, row, X, X_centers, Y, Y_centers, A, B, &out[row, 0],
-                   scratch + threadid() * size)
-    gzk_free(scratch)
+    try:
+        for start in range(0, n_rows, step):
+            end = min(n_rows, start + step)
+            for row in prange(start, end, schedule="dynamic", chunksize=1, nogil=True,
+                              num_threads=n_threads):
+                slopes_row(known, steep, count, row, X, X_centers, Y, Y_centers, A, B, &out[row, 0],
+                           scratch + threadid() * size)
+            PyErr_CheckSignals()
+    finally:
+        gzk_free(scratch)
 
 
 def tile_rows():

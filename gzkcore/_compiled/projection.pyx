@@ -22,6 +22,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from .checks cimport agree, inside
 from .hadamard cimport hadamard
 from .leaf cimport (
     GZK_FENCE,
@@ -106,6 +107,7 @@ def hadamard_projection(
     int n_threads,
 ):
     """One pass of the projection of dense rows; see the head of this file."""
+    agree(X.shape[1] == signs.shape[1] and X.shape[0] == out.shape[0], "X, signs and out")
     _hadamard_projection[floating, int32_t](&X[0, 0], NULL, NULL, signs, rows, which, bits, scale,
                                             first, out, stream, n_threads)
 
@@ -125,6 +127,7 @@ def hadamard_projection_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     _hadamard_projection(&data[0], &indices[0], &indptr[0], signs, rows, which, bits, scale, first,
                          out, stream, n_threads)
 
@@ -147,6 +150,8 @@ cdef int _hadamard_projection(const floating* X, const index* indices, const ind
         Py_ssize_t* at
     if n == 0 or k == 0:
         return 0
+    agree(0 <= which < signs.shape[0] and 0 <= bits < 31 and 0 <= first <= out.shape[1] - k,
+          "signs, rows and out")
     stream = stream and _fits(&out[0, first], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))
@@ -199,6 +204,7 @@ def fast_jl_projection(
     int n_threads,
 ):
     """The sparse product with the transform of dense rows; see the head of this file."""
+    agree(X.shape[1] == signs.shape[0] and X.shape[0] == out.shape[0], "X, signs and out")
     _fast_jl_projection[floating, int32_t](&X[0, 0], NULL, NULL, signs, P, P_indices, P_indptr,
                                            bits, scale, out, stream, n_threads)
 
@@ -218,6 +224,7 @@ def fast_jl_projection_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     _fast_jl_projection(&data[0], &indices[0], &indptr[0], signs, P, P_indices, P_indptr, bits,
                         scale, out, stream, n_threads)
 
@@ -241,6 +248,12 @@ cdef int _fast_jl_projection(const floating* X, const index* indices, const inde
         Py_ssize_t* at
     if n == 0:
         return 0
+    agree(0 <= bits < 31 and d <= each and P_indptr.shape[0] == k + 1
+          and P_indices.shape[0] == P.shape[0], "signs, P and out")
+    for i in range(k):
+        agree(0 <= P_indptr[i] <= P_indptr[i + 1] <= P.shape[0], "P")
+    if P.shape[0]:
+        inside(&P_indices[0], P.shape[0], 1, each, "P_indices")
     stream = stream and _fits(&out[0, 0], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))

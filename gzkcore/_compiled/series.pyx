@@ -21,6 +21,7 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, fabs, lgamma, log, sqrt
 
+from .checks cimport agree
 from .counts cimport log_square, real_alpha, real_log_alpha
 from .recurrence cimport following
 
@@ -61,6 +62,8 @@ def interpolate(
     cdef Py_ssize_t bins = table.shape[0], top = table.shape[1] - 1, K = table.shape[2]
     cdef double inverse = bins / (high - low) if high > low else 0.0
     cdef double s
+    agree(bins > 0 and top >= 0 and out.shape[0] == norms.shape[0] and out.shape[1] == K,
+          "table, norms and out")
     for i in prange(norms.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         s = (norms[i] - low) * inverse
         bin = <Py_ssize_t> s if 1 <= s < bins else bins - 1 if s >= bins else 0
@@ -126,6 +129,8 @@ def polar(
     """Norms and unit rows of u = (x - center) scale; a zero row has norm 0 and unit row 0."""
     cdef Py_ssize_t i, a, d = X.shape[1]
     cdef double u, total
+    agree(center.shape[0] == d and scale.shape[0] == d and unit.shape[0] == X.shape[0]
+          and unit.shape[1] == d and norms.shape[0] == X.shape[0], "X, center and scale")
     for i in prange(X.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         total = 0.0
         for a in range(d):

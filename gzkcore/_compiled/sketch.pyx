@@ -23,6 +23,7 @@ from libc.math cimport HUGE_VAL, log2, pow
 from libc.stdint cimport int8_t, int32_t
 from libc.string cimport memset
 
+from .checks cimport agree, inside
 from .leaf cimport (
     GZK_FENCE,
     GZK_LANES_F32,
@@ -49,6 +50,7 @@ def count_sketch(
     int n_threads,
 ):
     """CountSketch of dense rows; return how many entries had a place outside, see the head."""
+    agree(hashes.shape[1] == X.shape[1] and X.shape[0] == out.shape[0], "X, hashes and out")
     return _count_sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[1], hashes, signs, scale,
                                             out, n_threads)
 
@@ -64,18 +66,21 @@ def count_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     return _count_sketch(&data[0], &indices[0], &indptr[0], 0, hashes, signs, scale, out, n_threads)
 
 
 cdef Py_ssize_t _count_sketch(const floating* X, const index* indices, const index* indptr,
                               Py_ssize_t d, const int32_t[:, ::1] hashes,
                               const int8_t[:, ::1] signs, floating scale, floating[:, ::1] out,
-                              int n_threads) noexcept:
+                              int n_threads) except -1:
     """Write the sketches of dense rows of d columns, or of CSR ones where indptr isn't NULL."""
     cdef:
         size_t m = out.shape[1]
         Py_ssize_t i, j, t, outside = 0
         size_t place
+    agree(signs.shape[0] == hashes.shape[0] and signs.shape[1] == hashes.shape[1],
+          "hashes and signs")
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         memset(&out[i, 0], 0, m * sizeof(floating))
         for t in range(hashes.shape[0]):
@@ -133,6 +138,7 @@ def tensor_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    agree(indptr.shape[0] == out.shape[0] + 1, "X and out")
     _tensor_sketch(&data[0], &indices[0], &indptr[0], out.shape[0], d, hashes, signs, roots, last,
                    m, first, scale, out, stream, n_threads)
 
@@ -155,6 +161,11 @@ cdef int _tensor_sketch(const floating* X, const index* indices, const index* in
         floating* product
     if n == 0:
         return 0
+    agree(degree > 0 and m > 0 and m & (m - 1) == 0 and d <= columns <= d + 1
+          and signs.shape[0] == degree and signs.shape[1] == columns and roots.shape[1] == 2
+          and 2 * roots.shape[0] >= m and out.shape[0] == n and 0 <= first <= out.shape[1] - m,
+          "X, hashes, signs and out")
+    inside(&hashes[0, 0], degree * columns, 1, m, "hashes")
     stream = stream and _fits(&out[0, first], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:

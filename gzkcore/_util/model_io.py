@@ -16,6 +16,7 @@ attributes, `_to_data(self) -> dict` returns them for declared names, and `_from
 object` makes an object from all values by name, after the checks.
 """
 
+import functools
 import hashlib
 import importlib
 import inspect
@@ -170,13 +171,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     object
         The model. Raises ValueError if the file is incomplete, changed, or not a gzkcore model;
-        FileNotFoundError if there is none, IsADirectoryError if it is a folder, PermissionError if
-        it may not be read.
+        FileNotFoundError if there is none, IsADirectoryError if it is a folder, OSError if it is a
+        device or a pipe, PermissionError if it may not be read.
+
+    Notes
+    -----
+    Time and memory are at most in proportion to the size of the file, whatever it holds. What a
+    model computes once, such as the tables of its harmonics, it computes when it is first used.
     """
     with _opened(as_path(path)) as file:
         try:
             return _read(file)
-        except OSError:
+        except (OSError, MemoryError):
             raise
         except Exception as error:  # whatever is wrong inside a file, it is the file that is wrong
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
@@ -187,6 +193,8 @@ def _opened(path: Path) -> BinaryIO:
     with allowed("load", path):
         if path.is_dir():
             raise IsADirectoryError(f"cannot load {str(path)!r}: it is a folder; name a file in it")
+        if path.exists() and not path.is_file():  # which might wait for ever, or never end
+            raise OSError(f"cannot load {str(path)!r}: it is a device or a pipe; name a file")
         try:
             return path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
@@ -219,7 +227,7 @@ def _read(file: BinaryIO) -> Any:
             raise ValueError("it has a member that begins outside of the file")
         if sum(member.file_size for member in members) > size:
             raise ValueError("its members are larger than the file")
-        head = json.loads(archive.read("model.json"))
+        head = json.loads(archive.read("model.json"), parse_int=_integer)
         if head["format"] != FORMAT:
             raise ValueError("it is not a gzkcore model")
         if head["version"] != VERSION:
@@ -228,6 +236,14 @@ def _read(file: BinaryIO) -> Any:
                 "the gzkcore that wrote it, or a newer one"
             )
         return _Decoder(archive).value(head["model"])
+
+
+def _integer(digits: str) -> int:
+    """Return an integer of JSON; of larger ones many could have one hash, and dicts take long."""
+    value = int(digits)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"it has the integer {digits:.40}, and files of models have 64 bits")
+    return value
 
 
 def _digest(file: BinaryIO) -> bytes:
@@ -245,6 +261,12 @@ def _digest(file: BinaryIO) -> bytes:
 def _class_of(name: str) -> Any:
     module, _, cls = CLASSES[name].partition(":")
     return getattr(importlib.import_module(module), cls)
+
+
+@functools.cache
+def _defaults(cls: type) -> dict[str, Any]:
+    known = inspect.signature(cls).parameters.values()
+    return {p.name: p.default for p in known if p.default is not p.empty}
 
 
 def _name_of(cls: type) -> str | None:
@@ -349,8 +371,7 @@ class _Decoder:
         else:
             made = cls.__new__(cls)
             if hasattr(cls, "_get_param_names"):  # a file leaves out parameters that are no data
-                known = inspect.signature(cls).parameters.values()
-                vars(made).update({p.name: p.default for p in known if p.default is not p.empty})
+                vars(made).update(_defaults(cls))
             vars(made).update(data)
         if is_fitted:
             check_rest(made)

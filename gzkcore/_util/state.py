@@ -20,7 +20,7 @@ any number. Further conditions are in `_check_state(self)` of the class, which r
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
@@ -454,6 +454,13 @@ def check_fields(cls: Any, data: dict[str, Any]) -> bool:
         except (LookupError, AttributeError, TypeError) as error:  # of a size or a bound
             raise ValueError(f"{name_of}.{name} does not fit its other fields: {error}") from None
     return len(there) == len(needed)
+
+
+def lock(values: Iterable[Any]) -> None:
+    """Let nobody write to the arrays among some values, which kernels go by."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
 
 
 def check_arrays(made: Any) -> None:

@@ -1,16 +1,25 @@
 """The number of threads that compiled code may use."""
 
 import functools
+import mmap
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+from scipy.linalg import blas
 from threadpoolctl import ThreadpoolController
 
 from gzkcore._compiled.cpu import openmp_max_threads
+
+resource: Any
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 _local = threading.local()
 _forked = False  # whether this process, or one before it, was forked with this module in it
@@ -27,6 +36,8 @@ def _usable_processors() -> int:
 # Operations that are worth a thread, about .1 ms: starting one costs microseconds, and many times
 # more where other programs compute.
 _WORTH_A_THREAD = 1 << 18
+# Bytes of addresses that a thread takes when it starts, and that the buffers of both BLAS take.
+_STACK, _BUFFERS = 1 << 23, 1 << 27
 
 
 def n_threads(work: int | None = None) -> int:
@@ -36,10 +47,26 @@ def n_threads(work: int | None = None) -> int:
     is, in this order: one in a forked process, whose threads of OpenMP stayed behind; the limit set
     by `limit_threads` in this thread; the environment variable ``GZKCORE_NUM_THREADS``; what OpenMP
     allows (``OMP_NUM_THREADS``, threadpoolctl), but not more than the processors that this process
-    may use.
+    may use. Where the stacks of more threads don't fit (``ulimit -v``), it is one.
     """
     most = _limit()
-    return most if work is None else max(1, min(most, work // _WORTH_A_THREAD))
+    count = most if work is None else max(1, min(most, work // _WORTH_A_THREAD))
+    if count > getattr(_local, "started", 1):
+        if not _has_room(count * _STACK):
+            return 1  # OpenMP would end the process
+        _local.started = count
+    return count
+
+
+def _has_room(size: int) -> bool:
+    """Say whether an address space with a limit has room for so many bytes."""
+    if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return True
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return False
+    return True
 
 
 def _limit() -> int:
@@ -61,14 +88,43 @@ def _limit() -> int:
 
 
 @contextmanager
-def limit_threads(limit: int) -> Iterator[None]:
-    """Let kernels called from this Python thread use at most `limit` threads."""
-    before = getattr(_local, "limit", None)
+def limit_threads(limit: int, stopped: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Let kernels called from this Python thread use at most `limit` threads.
+
+    Once stopped() is true, `look` raises `StoppedError`.
+    """
+    before = dict(vars(_local))
     _local.limit = max(1, int(limit))
+    _local.stopped = stopped or before.get("stopped")
     try:
         yield
     finally:
-        _local.limit = before
+        vars(_local).clear()
+        vars(_local).update(before)
+
+
+# Operations of a kernel between two looks: at most .2 s of a thread.
+_BETWEEN_LOOKS = 1 << 27
+
+
+class StoppedError(Exception):
+    """Ends the work of a thread whose results nobody waits for any more."""
+
+
+def look() -> None:
+    """Raise where this thread is to stop. Meanwhile Python itself looks for Ctrl-C."""
+    stopped = getattr(_local, "stopped", None)
+    if stopped is not None and stopped():
+        raise StoppedError
+
+
+def in_parts(n_rows: int, work: float) -> Iterator[slice]:
+    """Yield rows of so many operations each, so many at a time that Ctrl-C is noticed at once."""
+    step = max(1, int(_BETWEEN_LOOKS / max(work, 1.0)))
+    step -= step % 256 if step > 256 else 0  # kernels work on tiles of up to so many rows
+    for start in range(0, n_rows, step):
+        look()
+        yield slice(start, min(start + step, n_rows))
 
 
 _blas_lock = threading.Lock()
@@ -135,6 +191,20 @@ def _take_control() -> None:
 @functools.cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _take_buffers() -> None:
+    """Let each BLAS take its buffers now: later it would end the process for want of memory."""
+    if not _has_room(_BUFFERS):
+        raise MemoryError(
+            f"there is no memory for the buffers of BLAS, {_BUFFERS:,} bytes; allow this process "
+            "more (ulimit -v)"
+        )
+    A = np.ones((128, 128))
+    blas.dgemm(1.0, A @ A, A)
+
+
+_take_buffers()
 
 
 def _after_fork() -> None:

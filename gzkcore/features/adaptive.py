@@ -186,6 +186,8 @@ class AdaptiveSketchFeatures(KernelMap):
     ((500, 200), True)
     """
 
+    _in_tiles = True
+
     _state = stored(
         kernel_=holds(DotProductKernel),
         center_=doubles("n_features_in_") | nothing(),

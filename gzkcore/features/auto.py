@@ -31,7 +31,7 @@ from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.learned import checked_targets, standard_targets
 from gzkcore.metrics import relative_frobenius_error
 
-from .base import KernelMap, RowMap, plain_output
+from .base import KernelMap, RowMap, density_of, plain_output
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fit_rows import FitRows
@@ -143,7 +143,7 @@ def judge(
                 refusals[candidate.name] = reason
                 continue
         new = np.asarray(Z, dtype=np.float64)
-        flops, held_out = features._flops(_density(train)), 0.0
+        flops, held_out = features._flops(density_of(train)), 0.0
         if targets is not None:
             known = np.asarray(features.transform(train), dtype=np.float64)
             held_out = _held_out_error(known, new, *targets)
@@ -166,11 +166,6 @@ def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) ->
             for ridge in ridges
         ]
     return math.sqrt(min(squares))
-
-
-def _density(X: Rows) -> float:
-    """Share of the entries that aren't 0."""
-    return 1.0 if isinstance(X, np.ndarray) else X.nnz / (X.shape[0] * X.shape[1])
 
 
 def _predicting_best(trials: Sequence[Trial]) -> list[Trial]:
@@ -253,6 +248,8 @@ class KernelFeatures(KernelMap):
     >>> type(features.chosen_).__name__
     'GegenbauerFeatures'
     """
+
+    _in_tiles = True
 
     _state = stored(
         chosen_=holds(RowMap),

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_components
 from gzkcore._util.state import all_or_nothing, check_arrays, forget, holds, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, look, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
     MOST_PLACES,
@@ -65,6 +65,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         _n_features_out=whole(1, below=MOST_PLACES + 1),
     )
 
+    # Whether `_write` goes by `tiles` itself.
+    _in_tiles: ClassVar[bool] = False
     # Tables of columns are of int32 and go up to the next power of two.
     _most_columns: ClassVar[int] = 1 << 30
 
@@ -204,7 +206,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         is C-contiguous, of the dtype of X, and does not overlap with it.
         """
         self._check_arrays()
-        self._write(X, out, out.nbytes > STREAM_BYTES)
+        stream, n_rows = out.nbytes > STREAM_BYTES, X.shape[0]
+        work = 0.0 if self._in_tiles else self._flops(density_of(X))
+        for rows in in_parts(n_rows, work):
+            whole = rows.stop - rows.start == n_rows
+            self._write(X if whole else X[rows], out[rows], stream)
         self._check_features(X, out)
 
     def _check_arrays(self) -> None:
@@ -246,7 +252,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _flops(self, density: float) -> float:
         """Count the operations of a row that has this share of entries that aren't 0."""
-        raise NotImplementedError
+        return 2 * density * self.n_features_in_ + self._n_features_out
 
     def _about(self) -> str:
         """Say in a few words what the fitted features consist of."""
@@ -387,7 +393,13 @@ def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:
     """Yield slices of rows that are worked on together, at least 64 rows each."""
     step = max(64, TILE_BYTES // max(row_bytes, 1))
     for start in range(0, n_rows, step):
+        look()
         yield slice(start, min(start + step, n_rows))
+
+
+def density_of(X: Rows) -> float:
+    """Return the share of the entries of rows that are stored."""
+    return 1.0 if isinstance(X, np.ndarray) else X.nnz / max(1, X.shape[0] * X.shape[1])
 
 
 def check_unit(X: Rows) -> None:

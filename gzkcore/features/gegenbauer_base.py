@@ -52,6 +52,8 @@ _IN_FILES = {
 class GegenbauerMap(KernelMap):
     """What both classes share: norms and centre, the loop over tiles, and files."""
 
+    _in_tiles = True
+
     _state = stored(
         dim_=whole(1),
         reducer_=has("transform") | nothing(),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import as_floats
 from gzkcore.kernels.radial import Folded, RadialFunctions, row_products
@@ -71,7 +71,9 @@ def summed_features(X: Floats, W: Doubles, radial: Doubles, halves: bool = False
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
     out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
     matrix, beta = (rule.halves(), IN_HALVES) if halves else (None, None)
-    rule.evaluate(X, W, radial, out, matrix, beta, stream=out.nbytes > STREAM_BYTES)
+    for rows in in_parts(len(X), out.shape[1] * (X.shape[1] + 2 * radial.shape[1])):
+        of_rows = radial if len(radial) == 1 else radial[rows]
+        rule.evaluate(X[rows], W, of_rows, out[rows], matrix, beta, out.nbytes > STREAM_BYTES)
     return out
 
 

@@ -7,7 +7,7 @@ over its coordinates. Fastfood and the projections need this.
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import hadamard as _hadamard
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Floats
 from gzkcore._util.validation import as_floating, check_out
 
@@ -62,7 +62,11 @@ def hadamard_transform(X: ArrayLike, *, out: Floats | None = None) -> Floats:
             f"{above}"
         )
     out = check_out(out, shape, flat.dtype, flat)
-    _hadamard.hadamard_transform(
-        flat.reshape(-1, n), out.reshape(-1, n), n_threads(flat.size * n.bit_length())
+    rows, to, threads = (
+        flat.reshape(-1, n),
+        out.reshape(-1, n),
+        n_threads(flat.size * n.bit_length()),
     )
+    for part in in_parts(len(rows), n * n.bit_length()):
+        _hadamard.hadamard_transform(rows[part], to[part], threads)
     return out

@@ -194,6 +194,8 @@ class MaclaurinFeatures(KernelMap):
     True
     """
 
+    _in_tiles = True
+
     _state = stored(
         kernel_=holds(DotProductKernel),
         center_=doubles("n_features_in_") | nothing(),

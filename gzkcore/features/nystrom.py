@@ -179,6 +179,8 @@ class NystromFeatures(KernelMap):
     ((500, 200), True)
     """
 
+    _in_tiles = True
+
     _state = stored(
         landmarks_=floats("s", "n_features_in_") | ints("s", below="n_features_in_"),
         landmark_indices_=ints("s") | nothing(),

@@ -18,7 +18,7 @@ from gzkcore._compiled import variances as _variances
 from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.random import generator
 from gzkcore._util.state import holds, ints, number, sequence, signs, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     MOST_PLACES,
@@ -144,7 +144,8 @@ def poly_sketch(
     tree = _Tree(count, 0, width, 0.0, *arrays)
     tree.check(rows)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
-    tree.write(rows, np.ones(rows.shape[1], dtype=rows.dtype), 0.0, False, out)
+    for part in in_parts(rows.shape[0], tree.flops(1.0)):
+        tree.write(rows[part], np.ones(rows.shape[1], dtype=rows.dtype), 0.0, False, out[part])
     return out
 
 

@@ -253,6 +253,8 @@ class ProductFeatures(WithParts, RowMap):
     ((200, 512), True)
     """
 
+    _in_tiles = True
+
     _state = stored(
         parts=Product._state["parts"],
         kernel_=holds(Product),

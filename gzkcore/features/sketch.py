@@ -16,7 +16,7 @@ from gzkcore._compiled import variances as _variances
 from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.random import generator
 from gzkcore._util.state import check_arrays, holds, ints, sequence, signs, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     as_floating,
@@ -120,10 +120,12 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     rows, places, flips = _checked(X, hashes, signs, width)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
     roots = _roots(width, rows.dtype)
-    work = rows.shape[0] * places.shape[0] * (rows.shape[1] + width * width.bit_length())
-    _sketch.tensor_sketch(
-        rows, places, flips, roots, 0.0, width, 0, 1.0, out, False, n_threads(work)
-    )
+    work = places.shape[0] * (rows.shape[1] + width * width.bit_length())
+    threads = n_threads(rows.shape[0] * work)
+    for part in in_parts(rows.shape[0], work):
+        _sketch.tensor_sketch(
+            rows[part], places, flips, roots, 0.0, width, 0, 1.0, out[part], False, threads
+        )
     return out
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from gzkcore._compiled import series as _series
 from gzkcore._util.state import nothing, stored
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Data, Doubles, Rows
 
 from .base import Kernel, cosines, double_pair, row_norms, unit_rows
@@ -109,6 +109,8 @@ class GeneralizedZonal(Kernel):
         t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), same))
         of_columns = np.ascontiguousarray(np.moveaxis(g, 0, 2))
         out = np.empty(t.shape)
-        threads = n_threads(t.size * h.shape[1] * (2 * h.shape[2] + 6))
-        _series.generalized_zonal(np.ascontiguousarray(h), of_columns, t, X.shape[1], out, threads)
+        work = t.shape[1] * h.shape[1] * (2 * h.shape[2] + 6)
+        h, threads = np.ascontiguousarray(h), n_threads(len(t) * work)
+        for rows in in_parts(len(t), work):
+            _series.generalized_zonal(h[rows], of_columns, t[rows], X.shape[1], out[rows], threads)
         return out

@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def on_threads(
 
     def guarded(thread: int) -> None:
         try:
-            with threads.limit_threads(each):
+            with threads.limit_threads(each, stop.is_set), suppress(threads.StoppedError):
                 run(thread, stop.is_set)
         except BaseException:
             stop.set()

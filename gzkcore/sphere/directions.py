@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from gzkcore._compiled import directions as _directions
 from gzkcore._util.random import generator
-from gzkcore._util.threads import limit_blas, n_threads
+from gzkcore._util.threads import in_parts, limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Seed
 from gzkcore._util.validation import check_choice, check_degree, check_dim, check_integer
 
@@ -177,7 +177,12 @@ def _haar(normals: Doubles) -> Doubles:
     dim = normals.shape[1]
     # Of so small blocks BLAS takes one thread anyway, and to limit it takes longer than they do.
     with nullcontext() if dim <= _SMALL_BLOCKS else limit_blas(1):
-        failed = _directions.orthogonal_directions(normals, n_threads(normals.size * dim))
+        failed = sum(
+            _directions.orthogonal_directions(
+                normals[dim * part.start : dim * part.stop], n_threads(normals.size * dim)
+            )
+            for part in in_parts(-(-len(normals) // dim), dim**3)
+        )
     if failed:
         raise MemoryError(
             "there is not enough memory for the QR decompositions of orthogonal directions; use "

@@ -18,15 +18,15 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import harmonics as _harmonics
 from gzkcore._compiled import special as _special
-from gzkcore._util.state import sequence, stored, whole
-from gzkcore._util.threads import n_threads
+from gzkcore._util.state import lock, sequence, stored, whole
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import (
     as_floats,
@@ -135,7 +135,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     out = np.empty((X.shape[0], sum(counts)), dtype=X.dtype)
     one = np.ones((1, 1), dtype=X.dtype)
     columns = np.arange(sum(counts))
-    tree.features(X, one, columns, np.zeros_like(columns), out)
+    for rows in in_parts(len(X), 5 * columns.size):
+        tree.features(X[rows], one, columns, np.zeros_like(columns), out[rows])
     if not is_finite(out) and is_finite(X):
         (row, *_) = first_not_finite(out) or (0,)
         raise ValueError(
@@ -164,14 +165,34 @@ def members(degree: int, dim: int) -> Iterator[Member]:
         yield (("im", degree),)
 
 
-# What a file may ask for: more would take minutes and gigabytes to lay out.
+# What a file may ask for: the tables of more would take minutes and gigabytes.
 MOST_DEGREES, MOST_HARMONICS = 1 << 14, 1 << 24
+
+
+class _Tables(NamedTuple):
+    """What the kernel goes by, see `_compiled/harmonics.pyx`."""
+
+    runs: Integers  # of factors, one recursion in n each
+    steps: Doubles
+    tree: Integers  # of the products that several harmonics share
+    tree_scale: Doubles
+    n_powers: int
+    columns: Integers  # factor and product of each harmonic
+    scale: Doubles
+
+    def cast(self, dtype: np.dtype[Any]) -> Self:
+        """Return the tables with floats of this type."""
+        floats = "steps", "tree_scale", "scale"
+        made = self._replace(**{name: getattr(self, name).astype(dtype) for name in floats})
+        lock(made)
+        return made
 
 
 class HarmonicTree:
     """The products that make up chosen harmonics, each shared product once.
 
     `counts` says how many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
+    The tables of the products are made when features are first asked for.
     """
 
     _state = stored(
@@ -181,36 +202,24 @@ class HarmonicTree:
 
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
-        wanted = [
-            list(itertools.islice(members(level, dim), count)) for level, count in enumerate(counts)
-        ]
-        self._first = np.concatenate([[0], np.cumsum([len(level) for level in wanted])])
-        self._tabulate([member for level in wanted for member in level])
-        self._cast: dict[np.dtype[Any], list[Floats]] = {}
+        self.counts = [int(count) for count in counts]
 
-    def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: all else follows."""
-        return {"counts": np.diff(self._first).tolist()}
-
-    @classmethod
-    def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
-        dim, counts = data["dim"], data["counts"]
-        few = len(counts) <= MOST_DEGREES and sum(counts) <= MOST_HARMONICS
-        if not few or (counts > alpha(np.arange(len(counts)), dim) + 0.5).any():
+    def _check_state(self) -> None:
+        few = len(self.counts) <= MOST_DEGREES and self.size <= MOST_HARMONICS
+        if not few or (self.counts > alpha(np.arange(len(self.counts)), self.dim) + 0.5).any():
             raise ValueError(
-                f"HarmonicTree.counts has {sum(counts)} harmonics of {len(counts)} degrees; there "
-                f"are not so many in dimension {dim}, or no file has so many"
+                f"has counts of {self.size} harmonics of {len(self.counts)} degrees; there are not "
+                f"so many in dimension {self.dim}, or no file has so many"
             )
-        return cls(dim, counts)
 
     @property
     def size(self) -> int:
         """How many harmonics there are."""
-        return int(self._first[-1])
+        return sum(self.counts)
 
     def nodes(self, degree: int, count: int) -> Integers:
         """Return the numbers of the first `count` harmonics of a degree."""
-        return np.arange(self._first[degree], self._first[degree] + count)
+        return sum(self.counts[:degree]) + np.arange(count)
 
     def features(
         self,
@@ -223,24 +232,31 @@ class HarmonicTree:
         stream: bool = False,
     ) -> None:
         """out[:, c] = radial[:, ring[c]] times harmonic number nodes[c]."""
-        dtype = X.dtype
-        if dtype not in self._cast:
-            tables = self._steps, self._tree_scale, self._scale
-            self._cast[dtype] = [table.astype(dtype) for table in tables]
-        steps, tree_scale, scale = self._cast[dtype]
-        columns = np.column_stack([self._columns[nodes], ring])
+        tables = self._cast.get(X.dtype)
+        if tables is None:
+            tables = self._cast[X.dtype] = self._tables.cast(X.dtype)
         _harmonics.harmonic_features(
-            X, radial, self._runs, steps, self._tree, tree_scale, self._n_powers, columns,
-            scale[nodes], out, stream, n_threads(4 * out.size),
+            X, radial, tables.runs, tables.steps, tables.tree, tables.tree_scale, tables.n_powers,
+            np.column_stack([tables.columns[nodes], ring]), tables.scale[nodes], out, stream,
+            n_threads(4 * out.size),
         )  # fmt: skip
 
-    def _tabulate(self, wanted: list[Member]) -> None:
+    @functools.cached_property
+    def _cast(self) -> dict[np.dtype[Any], _Tables]:
+        return {}
+
+    @functools.cached_property
+    def _tables(self) -> _Tables:
         """Lay out the factors as runs (one recursion in n each), shared products as a tree."""
+        wanted = [
+            member
+            for level, count in enumerate(self.counts)
+            for member in itertools.islice(members(level, self.dim), count)
+        ]
         shared = {member[i:] for member in wanted for i in range(1, len(member))}
         shared |= {member for member in wanted if len(member) == 1}
         ordered = sorted(shared, key=lambda member: (len(member), _degree(member), str(member)))
         number = {member: i for i, member in enumerate(ordered)}
-        self._n_powers = sum(len(member) == 1 for member in ordered)
 
         highest: dict[tuple[int, int], int] = {}
         for member in (*wanted, *ordered):
@@ -272,9 +288,13 @@ class HarmonicTree:
         columns = [
             entry(member) if len(member) > 1 else (0, number[member], 1.0) for member in wanted
         ]
-        self._runs, self._steps = np.array(runs, dtype=np.intp), np.array(steps)
-        self._tree, self._tree_scale = _index_and_scale([entry(member) for member in ordered])
-        self._columns, self._scale = _index_and_scale(columns)
+        return _Tables(
+            np.array(runs, dtype=np.intp),
+            np.array(steps),
+            *_index_and_scale([entry(member) for member in ordered]),
+            sum(len(member) == 1 for member in ordered),
+            *_index_and_scale(columns),
+        )
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import roots_legendre
 
 from gzkcore._compiled import series as _series
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Function
 from gzkcore._util.validation import as_floating, check_degree, check_dim, check_positive
 
@@ -281,5 +281,7 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
 def summed_zonal(coefficients: Doubles, dim: int, t: Floats) -> Floats:
     """Return `zonal_sum` at points in one contiguous row, of arguments that nothing checks."""
     out = np.empty_like(t)
-    _series.zonal_sum(coefficients, dim, t, out, n_threads(t.size * coefficients.size))
+    for part in in_parts(t.size, 4 * coefficients.size):
+        threads = n_threads(t.size * coefficients.size)
+        _series.zonal_sum(coefficients, dim, t[part], out[part], threads)
     return out

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import special as _special
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import as_floating, check_degree, check_dim, check_integers
 
@@ -139,7 +139,8 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     dim = check_dim(dim)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.gegenbauer(degree, dim, t, out, n_threads(t.size * degree))
+    for part in in_parts(t.size, 4 * degree):
+        _special.gegenbauer(degree, dim, t[part], out[part], n_threads(t.size * degree))
     return out.reshape(shape)[()]
 
 
@@ -221,7 +222,9 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
     factors = np.empty(degree + 1)
-    _special.rodrigues(degree, dim, t, factors, out, n_threads(t.size * degree**2))
+    for part in in_parts(t.size, 4 * degree**2):
+        threads = n_threads(t.size * degree**2)
+        _special.rodrigues(degree, dim, t[part], factors, out[part], threads)
     return out.reshape(shape)[()]
 
 

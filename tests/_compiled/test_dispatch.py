@@ -58,3 +58,20 @@ def test_an_unknown_one_is_an_import_error(tmp_path):
     )
     assert done.returncode == 1
     assert "ImportError: GZKCORE_ISA='v9' is not available on this processor" in done.stderr
+
+
+@pytest.mark.parametrize(("said", "error"), [
+    ("x.so: failed to map segment from shared object", MemoryError),
+    ("x.so: cannot create shared object descriptor: Cannot allocate memory", MemoryError),
+    ("x.so: undefined symbol: y", ImportError),
+])  # fmt: skip
+def test_a_kernel_without_room_is_a_memory_error(monkeypatch, said, error):
+    """The system says so where an address space has a limit (`ulimit -v`)."""
+
+    def create_module(*_):
+        raise ImportError(said)
+
+    monkeypatch.setattr(_isa.ExtensionFileLoader, "create_module", create_module)
+    loader = _isa._finder.find_spec("gzkcore._compiled.cpu", sys.modules[_isa.PACKAGE].__path__)
+    with pytest.raises(error, match=r"x\.so"):
+        loader.loader.create_module(loader)

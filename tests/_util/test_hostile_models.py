@@ -4,9 +4,11 @@ Each change is tried in a separate process, see `hostile`, since a change that m
 read elsewhere would end the process.
 """
 
+import contextlib
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 import zipfile
@@ -114,6 +116,41 @@ def test_an_object_of_another_class_is_refused(tmp_path):
         tmp_path,
         "twice|kernel is a RandomFeatureKMeans",
     )
+
+
+def in_a_parameter(value):
+    """Return a signed file with a value where a file may hold any."""
+    model = {"class": "RandomFeatureRidgeCV", "data": {"kernel_grid": value}}
+    return resign.signed(
+        resign.Parts({"format": "gzkcore model", "version": 1, "model": model}, [])
+    )
+
+
+def test_a_file_costs_what_its_size_warrants(tmp_path):
+    path = tmp_path / "m.gzk"
+    for value in (
+        [resign.MANY_HARMONICS] * 3,
+        [{"class": "Gaussian", "data": {}}] * 1000,
+        [[]] * 5000,
+        {"keys": [i << 40 for i in range(5000)], "values": [0] * 5000},
+    ):
+        path.write_bytes(in_a_parameter(value))
+        hostile.load_within_bounds(path)
+    # Of one hash: to put so many into a dict would take seconds, and of ten times as many, minutes.
+    keys = [i * (2**61 - 1) for i in range(20_000)]
+    refused(in_a_parameter({"keys": keys, "values": keys}), tmp_path, "integer 1.*64 bits")
+
+
+def test_changed_files_cost_what_their_size_warrants(tmp_path):
+    rng, path = random.Random(0), tmp_path / "m.gzk"
+    for name in rng.sample(NAMES, 6):
+        content = (models.FOLDER / f"{name}.gzk").read_bytes()
+        gzkcore.load(models.FOLDER / f"{name}.gzk")  # its modules
+        for at in rng.sample(resign.paths(content), 2):
+            changes = resign.changes(content, at)
+            path.write_bytes(changes[rng.choice(sorted(changes))]())
+            with contextlib.suppress(ValueError):
+                hostile.load_within_bounds(path)
 
 
 def test_what_is_within_itself_too_often_is_refused(tmp_path):

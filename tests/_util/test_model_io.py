@@ -301,6 +301,24 @@ def test_a_folder_is_no_model(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that have names")
+def test_devices_and_pipes_are_no_models(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(OSError, match=r"cannot load .*: it is a device or a pipe; name a file"):
+            load(path)
+
+
+def test_memory_that_runs_out_is_no_fault_of_the_file(saved, tmp_path, monkeypatch):
+    def read(*_):
+        raise MemoryError
+
+    (tmp_path / "m.gzk").write_bytes(saved)
+    monkeypatch.setattr(model_io, "_read", read)
+    with pytest.raises(MemoryError):
+        load(tmp_path / "m.gzk")
+
+
 def test_an_interrupted_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
     path = tmp_path / "m.gzk"
     path.write_bytes(saved)
@@ -360,6 +378,8 @@ NOT_KEPT = {
     "_held_system": "products and a preconditioner, which are made again from the rows",
     "_draws": "drawn again when a standard deviation is asked for",
     "_progress": "tells callbacks how far a fit is",
+    "_tables": "of a HarmonicTree, made again where features are asked for",
+    "_cast": "the same tables in other types",
     "_trusted": "says that parameters were checked, which are checked again",
 }
 

@@ -217,3 +217,38 @@ def test_fits_in_other_threads_have_the_same_bits(centers):
 
     with threadpool_limits(2, user_api="blas"):
         np.testing.assert_array_equal(in_thread(coef), coef())
+
+
+def test_where_stacks_have_no_room_kernels_have_one_thread(monkeypatch):
+    """OpenMP ends the process where it can't start a thread."""
+    monkeypatch.setattr(_threads, "_has_room", lambda size: size < 5 * _threads._STACK)
+    monkeypatch.setattr(_threads._local, "started", 1, raising=False)
+    with limit_threads(4):
+        assert n_threads() == 4
+    with limit_threads(5):
+        assert n_threads() == 1
+
+
+def test_buffers_of_blas_without_room_are_a_memory_error(monkeypatch):
+    monkeypatch.setattr(_threads, "_has_room", lambda _: False)
+    with pytest.raises(MemoryError, match=r"no memory for the buffers of BLAS.*ulimit -v"):
+        _threads._take_buffers()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits that Linux keeps")
+def test_room_is_what_the_limit_leaves():
+    program = """
+import resource
+from pathlib import Path
+from gzkcore._util import threads
+assert threads._has_room(1 << 40)
+most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + (1 << 24)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+assert threads._has_room(1 << 20)
+assert not threads._has_room(1 << 25)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

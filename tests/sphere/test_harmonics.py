@@ -9,6 +9,7 @@ from points import gaussian, sphere
 from scipy.special import lpmv
 from tolerances import IDENTITY
 
+from gzkcore._util.state import check_rest
 from gzkcore.sphere.directions import sphere_quadrature
 from gzkcore.sphere.harmonics import HarmonicTree, n_harmonics, spherical_harmonics
 from gzkcore.sphere.special import alpha, gegenbauer
@@ -158,9 +159,13 @@ def test_the_same_bits_wherever_rows_start(offset, gap, dtype):
 @pytest.mark.slow
 def test_a_file_that_asks_for_many_degrees_is_read_at_once():
     """It took minutes to count the harmonics of degrees of which none was asked for."""
-    counts = [1] + 16_000 * [0]
-    assert HarmonicTree._from_data({"dim": 10**9, "counts": counts}).size == 1
-    assert HarmonicTree._from_data({"dim": 2, "counts": [1] + 5000 * [2]}).size == 10_001
+    for dim, counts, size in (
+        (10**9, [1] + 16_000 * [0], 1),
+        (2, [1] + 5000 * [2], 10_001),
+    ):
+        tree = HarmonicTree(dim, counts)
+        check_rest(tree)
+        assert tree.size == size
     for dim, wrong in ((2, [1] + 5000 * [2] + [3]), (3, [1, 4]), (1, [1, 1, 1])):
         with pytest.raises(ValueError, match="not so many in dimension"):
-            HarmonicTree._from_data({"dim": dim, "counts": wrong})
+            check_rest(HarmonicTree(dim, wrong))
