@@ -108,7 +108,7 @@ typedef double gzk_mem_f64;
 #endif
 
 /* Scratch memory on cache-line boundaries, so that no vector straddles two lines; NULL on failure. */
-#if defined(_MSC_VER)
+#if defined(_WIN32) /* whose C library has no aligned_alloc */
 #include <malloc.h>
 static void *gzk_alloc(size_t bytes) { return _aligned_malloc(bytes + 64, 64); }
 static void gzk_free(void *p) { _aligned_free(p); }

@@ -254,6 +254,16 @@ def _refuse_mask(name: str, values: Any) -> None:
         )
 
 
+def _refuse_dates(name: str, values: Any) -> None:
+    """Raise for dates and durations: as floats they are counts of whatever unit they have."""
+    for dtype in values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]:
+        if str(dtype).startswith(("datetime64", "timedelta64")):  # of any unit
+            raise TypeError(
+                f"{name} is of type {dtype}, but must be numbers; pass, for example, days: ({name} "
+                f"- {name}.min()) / np.timedelta64(1, 'D')"
+            )
+
+
 def float_dtype(values: Any) -> type[np.float32 | np.float64]:
     """Return the type in which rows are worked on: float32 for float32 in any order of bytes."""
     return np.float32 if values.dtype.newbyteorder("=") == np.float32 else np.float64
@@ -270,6 +280,7 @@ def as_floats(name: str, values: ArrayLike) -> Floats:
     if sparse.issparse(values):
         raise TypeError(f"{name} is sparse, which this function does not take; pass a dense array")
     _refuse_mask(name, values)
+    _refuse_dates(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind != "c":
@@ -324,6 +335,7 @@ def check_sparse(X: Any) -> None:
 
 def as_doubles(name: str, values: Any, wanted: str, order: Literal["C", "K"] = "K") -> Doubles:
     """Return values, dense or sparse, as a dense array of doubles, or raise naming them."""
+    _refuse_dates(name, values)
     try:
         given = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
         if given.dtype.kind == "c":
@@ -477,6 +489,7 @@ def _ragged(name: str, values: Any) -> str:
 def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
     """Return values as scikit-learn's `check_array` does, or raise in a sentence."""
     _refuse_mask(input_name or "X", values)
+    _refuse_dates(input_name or "X", values)
     with told_plainly(input_name or "X", values, 2 if how.get("ensure_2d", True) else None):
         return validation.check_array(values, input_name=input_name, **how)
 
@@ -504,6 +517,7 @@ def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
     """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
     check_table(X)
     _refuse_mask("X", X)
+    _refuse_dates("X", X)
     with told_plainly("X", X):
         try:
             return validation.validate_data(estimator, X, **how)
@@ -670,12 +684,7 @@ def check_labels(labels: Any, remedy: str) -> None:
 def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     check_some_rows(X)
-    for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
-        if str(dtype).startswith(("datetime64", "timedelta64")):  # of any unit
-            raise TypeError(
-                f"y is of type {dtype}, but must be numbers; pass, for example, days: (y - "
-                "y.min()) / np.timedelta64(1, 'D')"
-            )
+    _refuse_dates("y", y)
     _refuse_mask("y", y)
     if isinstance(y, numbers.Number):
         raise TypeError(

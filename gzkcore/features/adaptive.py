@@ -42,6 +42,8 @@ _LISTED, _MOST_DRAWS = 1 << 16, 32
 # Degrees are left out that are worth so little of lambda altogether, over the rows looked at; norms
 # of the Gaussian whose square is larger need more degrees than there are.
 _MISSING, _MOST_DEGREES, _LARGEST = 1e-3, 1024, 600.0
+# Rows with a smaller share of entries that are not 0 stay sparse, and a centre would fill them up.
+_SPARSE_SHARE = 1 / 4
 # Entries of one temporary, and the share of rows from which on a column counts as dense.
 _ENTRIES, _DENSE_SHARE = 1 << 20, 1 / 16
 # The logarithm of a weight from which on single precision has too small a range.
@@ -127,8 +129,8 @@ class AdaptiveSketchFeatures(KernelMap):
     kernel_ : Kernel
         The exact kernel, with all parameters as numbers.
     center_ : ndarray of shape (n_features,) or None
-        The mean of the data, subtracted for the Gaussian; None for sparse rows, which would fill
-        up.
+        The mean of the data, subtracted for the Gaussian; None if fewer than a quarter of the
+        entries are not 0, in sparse rows or dense ones.
     lam_ : float
         lambda.
     statistical_dimension_ : float
@@ -213,7 +215,7 @@ class AdaptiveSketchFeatures(KernelMap):
         self.n_rows = n_rows
 
     def _fit(self, rows: FitRows) -> None:
-        X, width = rows.X, self._n_features_out
+        X, width = _laid_out(rows.X), self._n_features_out
         count = check_integer("n_rows", self.n_rows, 1)
         kernel = rows.resolve(as_kernel(self.kernel))
         kernel = as_dot_product(kernel, "NystromFeatures for any kernel")
@@ -315,6 +317,13 @@ class AdaptiveSketchFeatures(KernelMap):
     def _about(self) -> str:
         top = int(np.count_nonzero(self.columns_ >= 0, axis=1).max())
         return f"{self.n_effective_} monomials up to degree {top}"
+
+
+def _laid_out(X: Rows) -> Rows:
+    """Return rows as CSR where few entries are not 0, else dense, however they came."""
+    entries = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.count_nonzero()
+    sparse = entries < _SPARSE_SHARE * X.shape[0] * X.shape[1]
+    return csr_array(X) if sparse else dense(X)
 
 
 # ---- products of columns

@@ -160,7 +160,8 @@ def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) ->
         values, vectors = eigh(known.T @ known)
         inner = vectors.T @ (known.T @ y)
         turned = new @ vectors
-        ridges = _RIDGES * float(np.square(known).sum(axis=1).mean())
+        size = float(np.square(known).sum(axis=1).mean()) or 1.0  # features may all be 0
+        ridges = _RIDGES * size
         squares = [
             np.square(turned @ (inner / (np.maximum(values, 0.0) + ridge)[:, None]) - truth).mean()
             for ridge in ridges

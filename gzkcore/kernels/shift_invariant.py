@@ -32,6 +32,9 @@ _VANISHED = 1e5
 # A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
 _HIGHEST_FREQUENCY = 2.0**60
 
+# One over the square of a shorter length, times what a kernel multiplies it by, is no float.
+_SHORTEST = 1e-152
+
 # One positive number, or one per column.
 PerColumn: TypeAlias = float | Sequence[float] | Doubles
 Learned: TypeAlias = Literal["learn", "learn-isotropic"]
@@ -174,7 +177,7 @@ class Gaussian(_WithGamma, DotProductKernel):
 
     def scale(self) -> float | Doubles:
         """Return sqrt(2 gamma), a number or one per column."""
-        return np.sqrt(2 * self._number())
+        return 2 * np.sqrt(self._number() / 2)  # twice the largest gamma is no float
 
     def with_lengths(self, lengths: float | Doubles) -> "Gaussian":
         """Return the kernel with gamma = 1 / (2 lengths^2)."""
@@ -412,7 +415,13 @@ class _WithLengthScale(RadialKernel):
         if self._trusted and dim is None:
             return cast("float | Doubles", self.length_scale)
         raise_if_learned("length_scale", self.length_scale)
-        return check_positives("length_scale", self.length_scale, dim)
+        lengths = check_positives("length_scale", self.length_scale, dim)
+        if np.min(lengths) < _SHORTEST:
+            raise ValueError(
+                f"length_scale={self.length_scale!r} is too small: one over its square exceeds the "
+                f"range of floats; use {_SHORTEST} or more, or scale the columns of X"
+            )
+        return lengths
 
     def scale(self) -> float | Doubles:
         """Return 1 / length_scale, a number or one per column."""

@@ -637,12 +637,12 @@ def _check_width(width: int, fitted: TableEncoder, caller: str) -> None:
 
 def _of_series(series: Any, name: str) -> tuple[Values, str]:
     """Return the values of a column of a frame or an array, and what they are."""
-    kind = str(series.dtype).lower().partition("(")[0]
+    kind = str(series.dtype).partition("(")[0]
     if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
         return seconds_of_array(np.asarray(series, dtype=f"M8[{unit}]")), DATES
     values = np.asarray(series)
-    if kind in CATEGORICAL_DTYPES:
+    if kind.lower() in CATEGORICAL_DTYPES:
         return values.astype(object), LEVELLED
     if values.dtype.kind in "mM":
         return seconds_of_array(values), DATES if values.dtype.kind == "M" else DURATIONS

@@ -11,11 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from gzkcore import (
+    Gaussian,
     KernelClassifier,
     KernelPoissonRegressor,
     KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    LatLonToSphere,
     RandomFeatureRidge,
     RandomFourierFeatures,
     TableEncoder,
@@ -222,3 +224,19 @@ def test_masked_values_are_refused():
         with pytest.raises(ValueError, match=r"^y has masked values"):
             model.fit(X, np.ma.masked_greater(y.astype(int), 5))
     TableEncoder().fit(np.ma.masked_greater(X, 100))
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])
+@pytest.mark.parametrize("of", [np.asarray, pd.DataFrame])
+def test_dates_are_no_numbers(kind, of):
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+    dates = of(np.arange(20).reshape(10, 2).astype(kind))
+    message = r"is of type (date|timedel).*, but must be numbers; pass, for example, days"
+    fitted = RandomFourierFeatures(n_components=4).fit(X)
+    for call in (clone(fitted).fit, fitted.transform, LatLonToSphere().fit, Gaussian(1.0)):
+        with pytest.raises(TypeError, match=f"X {message}"):
+            call(dates)
+    with pytest.raises(TypeError, match=f"X {message}"):
+        KernelRidge().fit(dates, y)
+    with pytest.raises(TypeError, match=f"sample_weight {message}"):
+        KernelRidge().fit(X, y, sample_weight=np.asarray(dates)[:, 0])

@@ -423,3 +423,14 @@ def test_degrees_without_a_monomial_are_no_error():
 def test_any_number_below_zero_is_no_factor(none):
     found = module.monomial_features([[2.0, 3.0]], [[none, 1], [none, none]], [1.0, 1.0])
     np.testing.assert_array_equal(found, [[3.0, 1.0]])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("kernel", [Gaussian(0.2), Polynomial(2)])
+def test_sparse_rows_are_fitted_as_dense_ones(kernel, share):
+    X = gaussian(60, 12) * (np.random.default_rng(0).random((60, 12)) < share)
+    features = AdaptiveSketchFeatures(kernel, 40, n_rows=30, random_state=0)
+    Z = features.fit_transform(X)
+    assert (features.center_ is None) == (share == 0.1 or not kernel.shift_invariant)
+    same = clone(features).fit_transform(sparse.csr_array(X))
+    np.testing.assert_allclose(same, Z, rtol=0, atol=IDENTITY["exact kernel"](length=1000))

@@ -1,6 +1,7 @@
 """`KernelFeatures` takes the best family and says why."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -188,3 +189,13 @@ def test_malformed_sparse_rows_are_refused():
         for bad in (far, long):
             with pytest.raises(ValueError, match="ind"):
                 features.transform(bad)
+
+
+def test_families_whose_features_are_all_0_have_an_error_too():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    y = X[:, 0].copy()
+    X[3, 0] *= 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gzk.TruncationWarning)
+        features = gzk.KernelFeatures(gzk.Gaussian(1.0), 64, random_state=0).fit(X, y)
+    assert np.isfinite([*features.held_out_.values()]).all()

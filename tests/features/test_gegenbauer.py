@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
-from tolerances import IDENTITY, TWINS
+from tolerances import IDENTITY, SINGLE, TWINS
 
 import gzkcore
 from gzkcore import (
@@ -1271,3 +1271,12 @@ def test_random_columns_beyond_floats_are_refused():
 def test_sums_over_no_dimension_are_refused(function):
     with pytest.raises(ValueError, match=r"X \(2, 0\) and W \(3, 0\) must be .* one or more"):
         getattr(gegenbauer_columns, function)(np.empty((2, 0)), np.empty((3, 0)), [[1.0, 2.0]])
+
+
+def test_the_dtype_does_not_change_what_a_random_basis_draws():
+    X = gaussian(50, 5).astype(np.float32)
+    single, double = (
+        GegenbauerFeatures("gaussian", 60, basis="random", random_state=0).fit_transform(rows)
+        for rows in (X, X.astype(np.float64))
+    )
+    np.testing.assert_allclose(single, double, rtol=0, atol=SINGLE(np.float32))

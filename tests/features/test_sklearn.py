@@ -1,6 +1,7 @@
 """scikit-learn's own checks of every feature map."""
 
 import pytest
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gzkcore as gzk
@@ -44,4 +45,23 @@ UNMET = {
 # The checks call partial_fit as if every batch were like the first.
 @pytest.mark.filterwarnings("ignore:partial_fit without a radius:UserWarning")
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def three_columns(monkeypatch):
+    """Let scikit-learn make its data for three columns at most: more are refused."""
+    suited = estimator_checks._enforce_estimator_tags_X
+    monkeypatch.setattr(
+        estimator_checks, "_enforce_estimator_tags_X", lambda *given, **how: suited(*given, **how)[:, :3]
+    )
+
+
+@parametrize_with_checks(
+    [gzk.ModifiedFourierFeatures(n_components=7, random_state=0)],
+    expected_failed_checks=lambda _: dict.fromkeys(UNMET, "the rows of this check have 30 columns"),
+)
+@pytest.mark.usefixtures("three_columns")
+@pytest.mark.filterwarnings("ignore:on these data")
+def test_scikit_learn_checks_of_three_columns(estimator, check):
     check(estimator)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import IDENTITY, TWINS
 
-from gzkcore import reference
+from gzkcore import kernel_matrix, reference
 from gzkcore.kernels import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic, Spherical
 
 formulas = reference.kernels
@@ -214,6 +214,8 @@ X3 = gaussian(5, 3)
         (Exponential("mean"), ValueError, r"gamma='mean' is unknown; use a number"),
         (Matern(nu=0), ValueError, r"nu=0 .* finite number > 0"),
         (Matern(nu=1000.0), ValueError, r"nu=1000.0 is too large.*use np.inf"),
+        (Matern(length_scale=1e-308), ValueError, "length_scale=1e-308 is too small: .*; use 1e-152 or"),
+        (RationalQuadratic(length_scale=[1.0, 5e-324, 1.0]), ValueError, r"length_scale=.* is too small"),
         (Matern(length_scale="1"), TypeError, r"length_scale='1' is not a number"),
         (RationalQuadratic(alpha=-1), ValueError, r"alpha=-1 .* > 0"),
         (Spherical(theta=np.nan), ValueError, r"theta=nan .* > 0"),
@@ -223,3 +225,14 @@ X3 = gaussian(5, 3)
 def test_bad_parameters(kernel, error, message):
     with pytest.raises(error, match=message):
         kernel.resolve(X3)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(1.79e308), Matern(np.inf, 1e-152), Matern(150, 1e-152), Matern(30, 1e-152)]
+)
+def test_the_shortest_lengths_leave_every_row_alone(kernel):
+    X = np.array([[0.0], [0.0], [1.5], [4.0]])
+    expected = np.eye(4)
+    expected[0, 1] = expected[1, 0] = 1
+    for found in (kernel(X), kernel_matrix(kernel, X)):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-300)

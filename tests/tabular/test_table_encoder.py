@@ -413,6 +413,7 @@ def test_dates_and_durations_are_seconds_in_whatever_form():
         pd.DataFrame({"t": pd.Series(days.to_pydatetime(), dtype=object)}),
         pd.DataFrame({"t": pd.Series([*days[:-1], days[-1]], dtype=object)}),
         days.to_numpy()[:, None],
+        days.to_numpy().astype("M8[D]")[:, None],
         pd.DataFrame({"t": days - days[0]}),
         pd.DataFrame({"t": np.arange(12).astype("m8[ms]")}),
         pd.DataFrame({"t": [datetime.date(2020, 1, 1 + i) for i in range(12)]}),
