@@ -21,6 +21,9 @@ from .tile_table import table_of
 
 DOUBLE = np.dtype(np.float64)
 
+# In a tile that spans so many lengths, distances are off by 1e-11 of one: another way is exact.
+WIDE = 1e5
+
 
 @dataclass(frozen=True)
 class FactorArrays:
@@ -78,8 +81,8 @@ def known_terms(
 
 def factors_matrix(
     term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
-) -> tuple[NDArray[Any], Doubles, Doubles]:
-    """Return the factors' product at all pairs of rows, and what the norms of both multiply by."""
+) -> tuple[NDArray[Any], TiledRows, TiledRows]:
+    """Return the factors' product at all pairs of rows, and these in tiles."""
     rows = TiledRows.of(X, term, dtype, in_order=True)
     columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)
     out = np.empty((len(X), len(X if Y is None else Y)), dtype)
@@ -88,7 +91,20 @@ def factors_matrix(
         columns.radii, columns.order, known.factors, known.numbers, known.coefficients,
         FAR[dtype], Y is None, out, n_threads(out.size),
     )  # fmt: skip
-    return out, rows.factor, columns.factor
+    return out, rows, columns
+
+
+def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
+    """Subtract the offset of columns that lie far from 0 for their spread, which is exact.
+
+    A scale would round their numbers, and so distances.
+    """
+    both = [X] if Y is None else [X, Y]
+    low = np.min([rows.min(axis=0) for rows in both], axis=0)
+    high = np.max([rows.max(axis=0) for rows in both], axis=0)
+    offset = np.where((low > 0) & (high <= 2 * low), low, 0.0)
+    offset += np.where((high < 0) & (low >= 2 * high), high, 0.0)
+    return X - offset, None if Y is None else Y - offset
 
 
 def form_matrix(
@@ -96,12 +112,22 @@ def form_matrix(
 ) -> NDArray[Any] | None:
     """Return the matrix of a form, but the diagonal of Y=None; None if tiles can't compute it."""
     terms = known_terms(form, X.shape[1], dtype, 0.0)
+    if all(
+        each.of_distances and each.power is None for term in form or () for each in term.factors
+    ):
+        X, Y = without_offsets(X, Y)
     total: NDArray[Any] | None = None
     for term, known in terms or ():
-        out, left, right = factors_matrix(term, known, X, Y, dtype)
+        out, rows, columns = factors_matrix(term, known, X, Y, dtype)
+        if any(
+            factor.of_distances
+            and not max(rows.radii[:, k].max(), columns.radii[:, k].max()) < WIDE
+            for k, factor in enumerate(term.factors)
+        ):
+            return None
         if term.weight != 1.0 or any(factor.power for factor in term.factors):
             for start in range(0, len(out), _products.tile_rows()):
                 some = slice(start, start + _products.tile_rows())
-                out[some] *= term.weight * (left[some, None] * right)
+                out[some] *= term.weight * (rows.factor[some, None] * columns.factor)
         total = out if total is None else np.add(total, out, out=total)
     return total
