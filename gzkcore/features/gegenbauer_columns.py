@@ -127,6 +127,16 @@ def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, D
     return X, W, radial
 
 
+def in_strips(W: Floats, dtype: DTypeLike) -> Floats:
+    """Return rows as columns, strip by strip, the last filled up with zeros."""
+    width = _gegenbauer.strip_columns()
+    strips = np.zeros((-(-len(W) // width), W.shape[1], width), dtype)
+    for strip, first in zip(strips, range(0, len(W), width), strict=True):
+        some = W[first : first + width]
+        strip[:, : len(some)] = some.T
+    return strips
+
+
 class Recurrence:
     """The polynomials p_k that the kernel sums: p_(k+1) = t p_k - beta_k p_(k-1).
 
@@ -218,8 +228,8 @@ class Recurrence:
         return radial * self.factor if matrix is None else row_products(radial, matrix)
 
     def scaled(self, W: Doubles, matrix: Doubles | None, dtype: DTypeLike) -> Floats:
-        """Return directions in the variable of the p_k."""
-        return np.ascontiguousarray(W * (self.tau if matrix is None else 1.0), dtype=dtype)
+        """Return directions in the variable of the p_k, as the kernel reads them."""
+        return in_strips(W * (self.tau if matrix is None else 1.0), dtype)
 
     def sum(
         self,
