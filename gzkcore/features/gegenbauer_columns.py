@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
@@ -130,7 +131,8 @@ def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, D
 def in_strips(W: Floats, dtype: DTypeLike) -> Floats:
     """Return rows as columns, strip by strip, the last filled up with zeros."""
     width = _gegenbauer.strip_columns()
-    strips = np.zeros((-(-len(W) // width), W.shape[1], width), dtype)
+    strips = empty_aligned((-(-len(W) // width), W.shape[1], width), dtype)
+    strips[-1:] = 0
     for strip, first in zip(strips, range(0, len(W), width), strict=True):
         some = W[first : first + width]
         strip[:, : len(some)] = some.T
