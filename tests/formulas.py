@@ -92,7 +92,7 @@ COMPILED = {
     "kernel_ridge.dual_coefficients": ["products.kernel_product"],
     "kernel_ridge.predictive_variance": ["products.kernel_product"],
     **{
-        f"kernels.{name}": ["products.kernel_matrix", "products.kernel_product"]
+        f"kernels.{name}": ["products.kernel_matrix"]
         if name.islower()
         else ["special.log_squared_coefficients", "series.radial_table"]
         for name in reference.kernels.__all__
@@ -166,7 +166,7 @@ NOT_COMPILED = {
     ],
     "one number a row by NumPy, beside n for the kernel matrix": ["products.kernel_diagonal"],
     "the limit of smoothed_pinball, which is what is computed": ["losses.pinball"],
-    "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
+    "two passes of NumPy, which take twice as long as a copy of X": ["block.mean_normalise"],
     "a few hundred logarithms at most": ["series.growth_constants", "series.truncate", "table.importances"],
     "a few operations on a number or two for each row, by NumPy": [
         "table.class_probabilities", "table.gain_of_varying_noise", "table.logarithms", "table.widened",

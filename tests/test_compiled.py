@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import formulas
+import numpy as np
 import pytest
 from formulas import MODULES, Formula, mirrors_of, table
 from hypothesis import HealthCheck, Phase, find, settings
@@ -148,9 +149,8 @@ def test_kernels_are_below_their_mirrors(idea):
 FUNCTIONS = [where for where, row in table().items() if row.test == "test_values" and row.compiled]
 
 
-@pytest.mark.parametrize("where", FUNCTIONS)
-def test_mirrors_call_their_kernels(where, monkeypatch):
-    """The call is seen, for one of the arguments that the twins are compared on."""
+def watch(kernels, monkeypatch):
+    """Return the set that will have those of the kernels that are called from now on."""
     seen = set()
 
     def watched(kernel, function):
@@ -160,11 +160,18 @@ def test_mirrors_call_their_kernels(where, monkeypatch):
 
         return call_it
 
-    kernels = table()[where].compiled
     for kernel in kernels:
         module, _, name = kernel.partition(".")
         module = compiled_module(module)
         monkeypatch.setattr(module, name, watched(kernel, getattr(module, name)))
+    return seen
+
+
+@pytest.mark.parametrize("where", FUNCTIONS)
+def test_mirrors_call_their_kernels(where, monkeypatch):
+    """The call is seen, for one of the arguments that the twins are compared on."""
+    kernels = table()[where].compiled
+    seen = watch(kernels, monkeypatch)
     _, mirror = both(where)
 
     def all_are_called(args):
@@ -189,6 +196,24 @@ OTHER_ARGUMENTS = {
     "special.alpha": lambda alpha: alpha([0, 1, 2], 3),
     "series.gegenbauer_series": lambda series: series(None, 3, 2, derivatives=[1.0, 1.0]),
 }
+
+
+EXACT = [name for name in reference.kernels.__all__ if name.islower()]
+MADE_WITH = {
+    "DotProduct": ([1.0, 1.0],), "Exponential": (0.5,), "Gaussian": (0.5,), "Laplacian": (0.5,),
+    "GeneralizedZonal": (lambda t: np.stack([np.ones_like(t), t], axis=1),),
+    "SphereMatern": (2.5,), "Zonal": (None, [0.5, 0.5]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_kernels_call_their_kernels(name, monkeypatch):
+    """The call of an exact kernel is seen."""
+    row = table()[f"kernels.{name}"]
+    kernel = getattr(mirrors_of("kernels"), row.mirror)(*MADE_WITH.get(row.mirror, ()))
+    seen = watch(row.compiled, monkeypatch)
+    kernel(np.eye(3)[np.arange(130) % 3])
+    assert seen == {*row.compiled}
 
 
 # ---- the page

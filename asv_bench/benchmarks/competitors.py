@@ -39,7 +39,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import eval_gegenbauer, gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from gzkcore.features.gegenbauer_columns import IN_HALVES, Recurrence
+from gzkcore.features.gegenbauer_columns import IN_HALVES, Recurrence, in_strips
 from gzkcore.kernels import Gaussian
 from gzkcore.kernels.radial import radial_table
 from gzkcore.kernels.truncation import angular_energy
@@ -97,7 +97,7 @@ class FeatureSum:
             coefficients, beta, tau = self.radial @ self.rule.halves(), IN_HALVES, 1.0
         else:
             coefficients, beta, tau = self.radial * self.rule.factor, self.rule.beta, self.rule.tau
-        W = np.ascontiguousarray(self.W.astype(np.float64) * tau, dtype=self.dtype)
+        W = in_strips(self.W.astype(np.float64) * tau, self.dtype)
         coefficients = np.ascontiguousarray(coefficients, dtype=self.dtype)
         beta = beta.astype(self.dtype)
         return lambda: kernel(self.X, W, coefficients, beta, out, stream, threads)

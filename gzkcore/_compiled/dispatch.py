@@ -4,12 +4,15 @@ Every kernel module `x` with hot loops is compiled from one C file for x86-64-v2
 `x_v2`, `x_v3`, `x_v4` (the table is in meson.build). This module lets the chosen one be found as
 `gzkcore._compiled.x`. `GZKCORE_ISA=v2|v3|v4` forces a level. A module without such builds is found
 as any other; on other processors that is all of them.
+
+The library of OpenMP is loaded here too, with threads that soon sleep where they wait (`_waiting`).
 """
 
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
@@ -68,8 +71,33 @@ class _Finder(MetaPathFinder, Loader):
 _finder = _Finder()
 sys.meta_path.insert(0, _finder)
 
+
+# How the OpenMP of gcc is told to look at a barrier 1,000 times before a thread sleeps, and that of
+# LLVM to sleep at once.
+WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
+    """Let threads that wait for others sleep after some microseconds, if OpenMP is loaded within.
+
+    By default they spin for milliseconds. A fit has thousands of parallel regions, each of which
+    then loses a time slice beside other programs. The variables are read when the library is
+    loaded, and removed, so that other libraries and programs don't see them. Whoever has set one,
+    or OMP_WAIT_POLICY, decides.
+    """
+    own = {} if {"OMP_WAIT_POLICY", *WAITING} & os.environ.keys() else WAITING
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in own:
+            os.environ.pop(name, None)
+
+
 try:
-    from . import cpu
+    with _waiting():
+        from . import cpu
 except ImportError as error:
     if (Path(__file__).parent / "meson.build").exists():
         raise ImportError(

@@ -35,13 +35,18 @@ def cos_sin_rows(
     floating[:, ::1] sines,             # OUT  (n, m)
     bint stream,
 ):
-    """scale cos(pi h) and scale sin(pi h) of every h."""
+    """scale cos(pi h) and scale sin(pi h) of every h.
+
+    On one thread: it is there for tests and for the benchmark of one core. Features share their
+    rows out, and call `cos_sin` within.
+    """
     cdef Py_ssize_t i
-    for i in range(half_turns.shape[0]):
-        if half_turns.shape[1]:
-            cos_sin(&half_turns[i, 0], &cosines[i, 0], &sines[i, 0], half_turns.shape[1], scale,
-                    stream)
-    GZK_FENCE()
+    with nogil:
+        for i in range(half_turns.shape[0]):
+            if half_turns.shape[1]:
+                cos_sin(&half_turns[i, 0], &cosines[i, 0], &sines[i, 0], half_turns.shape[1],
+                        scale, stream)
+        GZK_FENCE()
 
 
 def fourier_features(

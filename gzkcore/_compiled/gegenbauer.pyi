@@ -11,6 +11,7 @@ def gegenbauer_features(
     stream: bool,
     n_threads: int,
 ) -> None: ...
+def strip_columns() -> int: ...
 def apply_operator(
     X: NDArray[Any],
     W: NDArray[Any],

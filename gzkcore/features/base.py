@@ -35,7 +35,8 @@ from gzkcore._util.validation import (
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import WithKernel
-from gzkcore.kernels.base import Kernel, check_unit_norms, row_norms
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.points import check_unit_norms, row_norms
 from gzkcore.rows.sources import is_dask
 from gzkcore.rows.survey import Survey
 

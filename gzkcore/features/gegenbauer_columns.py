@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
@@ -129,6 +130,17 @@ def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, D
     return X, W, radial
 
 
+def in_strips(W: Floats, dtype: DTypeLike) -> Floats:
+    """Return rows as columns, strip by strip, the last filled up with zeros."""
+    width = _gegenbauer.strip_columns()
+    strips = empty_aligned((-(-len(W) // width), W.shape[1], width), dtype)
+    strips[-1:] = 0
+    for strip, first in zip(strips, range(0, len(W), width), strict=True):
+        some = W[first : first + width]
+        strip[:, : len(some)] = some.T
+    return strips
+
+
 class Recurrence:
     """The polynomials p_k that the kernel sums: p_(k+1) = t p_k - beta_k p_(k-1).
 
@@ -220,8 +232,8 @@ class Recurrence:
         return radial * self.factor if matrix is None else row_products(radial, matrix)
 
     def scaled(self, W: Doubles, matrix: Doubles | None, dtype: DTypeLike) -> Floats:
-        """Return directions in the variable of the p_k."""
-        return np.ascontiguousarray(W * (self.tau if matrix is None else 1.0), dtype=dtype)
+        """Return directions in the variable of the p_k, as the kernel reads them."""
+        return in_strips(W * (self.tau if matrix is None else 1.0), dtype)
 
     def sum(
         self,

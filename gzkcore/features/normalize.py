@@ -159,8 +159,10 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             scaled = X.copy()
             scaled.data = X.data * factor[X.indices]
             return scaled
-        shifted: Floats = X - mean if self.with_shift else X
-        return shifted * factor
+        if not self.with_shift:
+            return X * factor
+        shifted: Floats = X - mean
+        return np.multiply(shifted, factor, out=shifted)
 
     def project(self, projection: Any, X: Data) -> Floats:
         """Project the normalised rows without making sparse ones dense.

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.typing import Doubles, Rows
 from gzkcore._util.validation import check_integer, check_not_negative, check_positive
 
-from .base import Kernel, check_list, double_pair
+from .base import Kernel, check_list
 from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, Factor, Slope, Term, TileForm
 
 __all__ = ["DotProduct", "ExponentialDot", "Polynomial"]
@@ -55,11 +55,10 @@ class DotProductKernel(Kernel):
                 "columns, or use a smaller gamma"
             )
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows, others = double_pair(X, Y)
-        scaled = self._scaled(rows)
-        return self.kappa(scaled @ (scaled if others is rows else self._scaled(others)).T)
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return kappa at the scaled dot products."""
+        scale = self.scale()
+        return self.kappa((X * scale) @ (Y * scale).T)
 
 
 def as_dot_product(kernel: Kernel, otherwise: str) -> DotProductKernel:

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import series as _series
 from gzkcore._util.state import nothing, stored
 from gzkcore._util.threads import in_parts, n_threads
-from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.typing import Doubles, Rows
 
-from .base import Kernel, cosines, double_pair, row_norms, unit_rows
+from .base import Kernel
+from .points import cosines, row_norms, unit_rows
 
 __all__ = ["GeneralizedZonal"]
 
@@ -100,13 +101,11 @@ class GeneralizedZonal(Kernel):
         squares: Doubles = np.square(self.radial_values(np.ravel(norms))).sum(axis=(1, 2))
         return squares.reshape(np.shape(norms))
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        same = Y is None
-        X, Y = double_pair(X, Y)
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return the sum of the series."""
         a, b = row_norms(X), row_norms(Y)
         h, g = self.radial_values(a), self.radial_values(b)
-        t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), same))
+        t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), X is Y))
         of_columns = np.ascontiguousarray(np.moveaxis(g, 0, 2))
         out = np.empty(t.shape)
         work = t.shape[1] * h.shape[1] * (2 * h.shape[2] + 6)

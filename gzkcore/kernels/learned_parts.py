@@ -25,8 +25,9 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 
-from .base import LEARNED, Kernel, check_unit_norms, row_norms, unit_rows
+from .base import LEARNED, Kernel
 from .gradients import STEEPEST
+from .points import check_unit_norms, row_norms, unit_rows
 from .product import Product
 from .products import matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel

@@ -13,7 +13,8 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import column_numbers
 
 from .aliases import as_kernel
-from .base import Kernel, check_rows_shape, check_same_columns
+from .base import Kernel
+from .points import check_rows_shape
 from .tile_form import TileForm, multiplied, on_columns
 
 __all__ = ["Product", "product_kernel"]
@@ -150,15 +151,11 @@ class OfParts(WithParts, Kernel):
         """Return the values of the kernel, from those of each part, for so many columns."""
         raise NotImplementedError
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows, others = _rows_as_given(X), None if Y is None else _rows_as_given(Y)
-        check_same_columns(rows, rows if others is None else others)
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return the matrices of the parts, combined."""
         return self._combined(
-            rows.shape[1],
-            lambda index, kernel: kernel(
-                rows[:, index], None if others is None else others[:, index]
-            ),
+            X.shape[1],
+            lambda index, kernel: kernel(X[:, index], None if X is Y else Y[:, index]),
         )
 
     def diag(self, X: Rows) -> Doubles:

@@ -17,17 +17,16 @@ from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
+from gzkcore._util.typing import Data, Doubles, Integers, Rows
 from gzkcore._util.validation import check_not_negative, raise_not_finite
 
 from .aliases import ALIASES, as_kernel
-from .base import Kernel, double_pair, double_rows
-from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
+from .base import Kernel
+from .points import double_pair, double_rows
+from .tile_form import DIFFERENCE, PRODUCT, Factor, Term
+from .tile_matrix import DOUBLE, FactorArrays, factors_matrix, known_terms
 from .tile_rows import FAR, TiledRows, scaled_columns
-from .tile_table import table_of
 from .transformed import unmapped
-
-DOUBLE = np.dtype(np.float64)
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
@@ -37,64 +36,6 @@ NO_TABLE = (
 )
 
 MOST_VECTORS = 64  # that are multiplied at once: their sums stay in the cache
-
-
-# ---- what the compiled tiles read of a kernel
-
-
-@dataclass(frozen=True)
-class FactorArrays:
-    """The factors of a term in the arrays that `_compiled/products.pyx` reads."""
-
-    factors: NDArray[np.int64]  # (count, 9)
-    numbers: Doubles  # (count, 4)
-    coefficients: Floats
-
-    @classmethod
-    def of(
-        cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
-    ) -> "FactorArrays | None":
-        """Lay factors out one after another; None if a table is not accurate enough."""
-        whole = np.zeros((len(factors), 9), np.int64)
-        numbers = np.zeros((len(factors), 4))
-        parts: list[NDArray[Any]] = []
-        first = start = 0
-        for number, factor in enumerate(factors):
-            width = dim if factor.columns is None else len(factor.columns)
-            c: NDArray[Any] = np.asarray(factor.coefficients, dtype)
-            shift = pieces = base = 0
-            fold, degree = math.inf, c.size - 1
-            if factor.profile in (TABLE, TABLE_SLOPE):
-                table = table_of(factor, dtype)
-                if table is None:
-                    return None
-                shift, pieces, base, fold = table.shift, table.pieces, table.base, table.fold
-                c, degree = table.coefficients.ravel(), len(table.coefficients) - 1
-            whole[number] = [
-                factor.metric, factor.profile, factor.of_distances, first, width, start, degree,
-                shift, pieces,
-            ]  # fmt: skip
-            offset = 0.0 if factor.of_distances else factor.offset
-            numbers[number] = [base, fold, offset, reaches[number]]
-            first, start = first + width, start + c.size
-            parts.append(c)
-        return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
-
-
-def known_terms(
-    kernel: Kernel, dim: int, dtype: Any, tol: float
-) -> list[tuple[Term, FactorArrays]] | None:
-    """Return the terms of a kernel as the tiles read them, None if it has to be by its matrix."""
-    found = []
-    form = kernel.tile_form(dim)
-    if form is None or any(len(term.factors) > _products.most_factors() for term in form):
-        return None
-    for term in form:
-        known = FactorArrays.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
-        if known is None:
-            return None
-        found.append((term, known))
-    return found
 
 
 @dataclass(frozen=True)
@@ -109,7 +50,7 @@ class Pairs:
     def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
         """Return None for kernels that are no product of compiled factors."""
         kernel, X, _ = unmapped(kernel, X, None)
-        terms = known_terms(kernel, X.shape[1], dtype, 0.0)
+        terms = known_terms(kernel.tile_form(X.shape[1]), X.shape[1], dtype, 0.0)
         if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
             return None
         term, known = terms[0]
@@ -204,7 +145,9 @@ class KernelOperator(LinearOperator):
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
         reached = float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
-        terms = known_terms(kernel, self.X.shape[1], self.arithmetic, reached)
+        terms = known_terms(
+            kernel.tile_form(self.X.shape[1]), self.X.shape[1], self.arithmetic, reached
+        )
         self._terms = None
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
@@ -455,22 +398,7 @@ def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) 
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
     sloped = Term(tuple(factors))
-    return _tiled_matrix(sloped, known, X, Y, DOUBLE)[0]
-
-
-def _tiled_matrix(
-    term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
-) -> tuple[NDArray[Any], Doubles, Doubles]:
-    """Return the factors' product at all pairs of rows, and what the norms of both multiply by."""
-    rows = TiledRows.of(X, term, dtype, in_order=True)
-    columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)
-    out = np.empty((len(X), len(X if Y is None else Y)), dtype)
-    _products.kernel_matrix(
-        rows.rows, rows.centers, rows.radii, rows.order, columns.rows, columns.centers,
-        columns.radii, columns.order, known.factors, known.numbers, known.coefficients,
-        FAR[dtype], Y is None, out, n_threads(out.size),
-    )  # fmt: skip
-    return out, rows.factor, columns.factor
+    return factors_matrix(sloped, known, X, Y, DOUBLE)[0]
 
 
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
@@ -536,24 +464,11 @@ def matrix_of(
     kernel: Kernel, X: Doubles, Y: Doubles | None = None, arithmetic: Any = DOUBLE
 ) -> NDArray[Any]:
     """Return what `kernel_matrix` does, for a resolved kernel and rows that were checked."""
-    total: NDArray[Any] | None
     kernel, rows, others = unmapped(kernel, X, Y)
-    terms = known_terms(kernel, rows.shape[1], arithmetic, 0.0)
-    if terms is None:
+    total = kernel.by_tiles(rows, others, arithmetic)
+    if total is None:
         total = kernel(rows, others).astype(arithmetic, copy=False)
         return total if others is not None else np.triu(total) + np.triu(total, 1).T
-    total = None
-    for term, known in terms:
-        out, left, right = _tiled_matrix(term, known, rows, others, arithmetic)
-        if term.weight != 1.0 or any(factor.power for factor in term.factors):
-            for start in range(0, len(out), _products.tile_rows()):
-                some = slice(start, start + _products.tile_rows())
-                out[some] *= term.weight * (left[some, None] * right)
-        total = out if total is None else np.add(total, out, out=total)
-    if total is None:
-        raise ValueError(f"{kernel!r} has no terms")
-    if others is None:
-        np.fill_diagonal(total, kernel.diag(rows))
     return total
 
 

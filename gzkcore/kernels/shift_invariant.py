@@ -9,22 +9,19 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, kve, ndtr
 
-from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore._util.validation import check_positive, check_positives, raise_not_finite
+from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.validation import check_positive, check_positives
 
 from . import tile_form as tile
-from .base import Kernel, check_rows_shape, double_pair, double_rows, raise_if_learned
+from .base import Kernel, raise_if_learned
 from .dot_product import DotProductKernel
+from .points import check_rows_shape, double_rows
 from .tile_form import LOG2_E, Factor, Slope, Term, TileForm
 
 __all__ = ["Exponential", "Gaussian", "Laplacian", "Matern", "RationalQuadratic", "Spherical"]
 
 # Rows looked at for the median distance.
 _SAMPLE = 1000
-
-# Squared distances by products are off by eps times the square of what the rows span, 2e-9 for rows
-# that span so many lengths; those of wider rows are sums of squared differences.
-WIDE = 3000.0
 
 # exp(-z) is 0 from here on, whatever powers of z multiply it.
 _VANISHED = 1e5
@@ -73,14 +70,10 @@ class ShiftInvariantKernel(Kernel):
         self._scale_of(shape[1])
         return np.ones(shape[0])
 
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows, others = double_pair(X, Y)
-        scaled = self._scaled(rows)
-        return self._of_scaled(scaled, scaled if others is rows else self._scaled(others))
-
-    def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
-        return self.profile(self._distances(X, Y))
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return the profile at the scaled distances."""
+        scale = self.scale()
+        return self.profile(self._distances(X * scale, Y * scale))
 
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         """Distances by differences: profiles with a kink at 0 need the small ones exactly."""
@@ -207,26 +200,9 @@ class Gaussian(_WithGamma, DotProductKernel):
         """Return the kernel from scaled dot products <x, y>, all |x|^2 and all |y|^2."""
         return self.profile_of_sums(np.maximum(a[:, None] + b - 2 * products, 0.0))
 
-    def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
-        spreads = [np.ptp(rows, axis=0).max(initial=0.0) for rows in (X, Y) if len(rows)]
-        if np.max(spreads, initial=0.0) > WIDE:
-            return self.profile_of_sums(cdist(X, Y, "sqeuclidean"))
-        return self.profile_of_sums(self._multiplied(X, Y))
-
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
-        """Squared distances by products; those lose the digits that an offset takes."""
-        center = X.mean(axis=0) if len(X) else 0.0
-        a = X - center
-        b = a if Y is X else Y - center
-        for rows in (a, b):
-            raise_not_finite(rows)
-        squared: Doubles = -2 * (a @ b.T)
-        squared += np.einsum("ij,ij->i", a, a)[:, None]
-        squared += np.einsum("ij,ij->i", b, b)
-        np.maximum(squared, 0.0, out=squared)
-        if a is b:
-            np.fill_diagonal(squared, 0.0)
-        return squared
+        """Return what gamma multiplies, the squared distances."""
+        return np.square(self._distances(X, Y))
 
     def by_column(self, dim: int) -> list[Kernel]:
         """Return Gaussians."""

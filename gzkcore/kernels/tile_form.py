@@ -101,6 +101,11 @@ class Term:
 TileForm: TypeAlias = list[Term]  # a sum
 
 
+def has_tables(form: TileForm | None) -> bool:
+    """Say whether a factor is a function that a table is made of."""
+    return any(factor.function is not None for term in form or () for factor in term.factors)
+
+
 def on_columns(form: TileForm, index: Sequence[int]) -> TileForm:
     """Return a form for rows of which the columns `index` are those of the form."""
 

@@ -16,7 +16,7 @@ from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.wording import counted
 
-from .base import check_unit_norms, row_norms, unit_rows
+from .points import check_unit_norms, row_norms, unit_rows
 from .tile_form import Factor, Term
 
 # Tiles with rows further than this from their centre are compared by differences: the rounding

@@ -11,7 +11,8 @@ from gzkcore._util.validation import check_matrix
 from gzkcore._util.wording import counted
 
 from .aliases import WithKernel, as_kernel
-from .base import Kernel, double_rows
+from .base import Kernel
+from .points import double_rows
 
 __all__ = ["Transformed"]
 

@@ -15,17 +15,8 @@ from gzkcore._util.validation import check_integer, check_positive
 from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
 from gzkcore.sphere.special import log_alpha
 
-from .base import (
-    Kernel,
-    check_list,
-    check_unit_norms,
-    cosines,
-    double_pair,
-    double_rows,
-    raise_if_learned,
-    row_norms,
-    unit_rows,
-)
+from .base import Kernel, check_list, raise_if_learned
+from .points import check_unit_norms, cosines, double_pair, double_rows, row_norms, unit_rows
 from .tile_form import DIFFERENCE, TABLE, Factor, Term, TileForm
 
 __all__ = ["ArcCosine", "NeuralTangent", "SphereHeat", "SphereMatern", "Zonal"]
@@ -98,10 +89,14 @@ class ZonalKernel(Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        same = Y is None
-        X, Y = double_pair(X, Y)
-        a, b = self._norms(X, "X"), self._norms(Y, "Y")
-        t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
+        for rows, name in zip(double_pair(X, Y), "XY", strict=True):
+            self._norms(rows, name)
+        return super().__call__(X, Y)
+
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return kappa at the cosines, times the power of the norms."""
+        a, b = row_norms(X), row_norms(Y)
+        t = cosines(unit_rows(X, a), unit_rows(Y, b), X is Y)
         values = self.kappa(t, X.shape[1])
         return values * np.outer(a**self.power, b**self.power) if self.power else values
 

@@ -46,6 +46,18 @@ def test_no_choice(monkeypatch, supported, forced, message):
         _isa._choose()
 
 
+@pytest.mark.parametrize(("given", "within"), [
+    ({}, {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}),
+    ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+])  # fmt: skip
+def test_waiting_threads_sleep_unless_told_otherwise(monkeypatch, given, within):
+    monkeypatch.setattr("os.environ", {**given})
+    with _isa._waiting():
+        assert os.environ == within
+    assert os.environ == given
+
+
 @several
 def test_an_unknown_one_is_an_import_error(tmp_path):
     done = subprocess.run(

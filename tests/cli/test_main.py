@@ -11,7 +11,6 @@ import pytest
 from commands import refuse, run
 
 import gzkcore
-from gzkcore.__main__ import _sleep_if_busy
 from gzkcore.cli import main as cli
 
 testing = pytest.importorskip("typer.testing", reason="the extra `cli` is not installed")
@@ -38,23 +37,6 @@ def test_no_command(capsys):
 def test_version(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"gzkcore {gzkcore.__version__}\n"
-
-
-@pytest.mark.parametrize(("load", "policy"), [(0.5, None), (100.0, "passive")])
-def test_threads_sleep_on_a_busy_machine(load, policy, monkeypatch):
-    """Those that wait for each other: on idle processors they spin, which is faster."""
-    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0), raising=False)
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    monkeypatch.setattr("os.environ", {})
-    _sleep_if_busy()
-    assert os.environ.get("OMP_WAIT_POLICY") == policy
-
-
-def test_a_policy_that_is_set_stays(monkeypatch):
-    monkeypatch.setattr("os.getloadavg", lambda: (100.0, 0.0, 0.0), raising=False)
-    monkeypatch.setattr("os.environ", {"OMP_WAIT_POLICY": "active"})
-    _sleep_if_busy()
-    assert os.environ == {"OMP_WAIT_POLICY": "active"}
 
 
 QUICKLY = """
@@ -219,7 +201,6 @@ import sys
 import sklearn.metrics, sklearn.preprocessing  # which import what is installed themselves
 before = set(sys.modules)
 import gzkcore
-from gzkcore.__main__ import _sleep_if_busy
 heavy = {"typer", "rich", "matplotlib", "pyarrow", "airportsdata", "dask"}
 assert not heavy & (set(sys.modules) - before), heavy & set(sys.modules)
 sys.modules["typer"] = None

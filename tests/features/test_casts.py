@@ -12,7 +12,7 @@ from points import gaussian
 from sklearn.base import clone
 
 import gzkcore as gzk
-from gzkcore.features import base
+from gzkcore.features import base, gegenbauer_columns
 
 MAPS = [
     gzk.AdaptiveSketchFeatures(gzk.Gaussian(0.1), 9, random_state=0),
@@ -55,6 +55,18 @@ def test_it_is_made_once_for_each_dtype_and_anew_for_other_weights():
     del first, made, calls[:]
     gc.collect()
     assert died() is None  # what other weights have replaced is let go
+
+
+@pytest.mark.parametrize("features", [
+    gzk.GegenbauerFeatures(gzk.Gaussian(0.1), 300, basis="random", tol=1e-2, random_state=0),
+    gzk.PublishedGegenbauerFeatures(gzk.Gaussian(0.1), 300, degree=5, order=1, random_state=0),
+], ids=lambda features: type(features).__name__)  # fmt: skip
+def test_directions_are_transposed_once(features, monkeypatch):
+    X = gaussian(5, 3)
+    fitted = clone(features).fit(X)
+    Z = fitted.transform(X)
+    monkeypatch.setattr(gegenbauer_columns, "in_strips", None)
+    np.testing.assert_array_equal(fitted.transform(X[:1]), Z[:1])
 
 
 @each_map

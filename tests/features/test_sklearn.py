@@ -53,7 +53,9 @@ def three_columns(monkeypatch):
     """Let scikit-learn make its data for three columns at most: more are refused."""
     suited = estimator_checks._enforce_estimator_tags_X
     monkeypatch.setattr(
-        estimator_checks, "_enforce_estimator_tags_X", lambda *given, **how: suited(*given, **how)[:, :3]
+        estimator_checks,
+        "_enforce_estimator_tags_X",
+        lambda *given, **how: suited(*given, **how)[:, :3],
     )
 
 

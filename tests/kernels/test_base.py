@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel
 from tolerances import TWINS
 
 from gzkcore import kernel_product, kernels, reference
+from gzkcore._compiled import products as _products
 from gzkcore.kernels import (
     ArcCosine,
     DotProduct,
@@ -76,6 +77,21 @@ def test_values_are_the_formula(name, dim):
     expected = np.array([[formula(x, y) for y in Y] for x in X])
     tolerance = TWINS["kernels.values"](length=np.square(expected).max() + 1)
     np.testing.assert_allclose(kernel(X, Y), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [*EVERY, "gaussian"])
+def test_values_beyond_a_tile_are_the_formula(name):
+    kernel, formula = EVERY.get(name, (Gaussian(0.4), lambda x, y: formulas.gaussian(x, y, 0.4)))
+    X, Y = gaussian(_products.tile_rows() + 3, 3, seed=1), gaussian(66, 3, seed=2)
+    some = [0, 255, 256, -1]
+    expected = np.array([[formula(x, y) for y in Y] for x in X[some]])
+    tolerance = TWINS["kernels.values"](length=np.square(expected).max() + 1)
+    np.testing.assert_allclose(kernel(X, Y)[some], expected, rtol=0, atol=tolerance)
+    K = kernel(X)
+    np.testing.assert_array_equal(K, K.T)
+    exact = 0 if name in SHIFT_INVARIANT | DOT_PRODUCT | ZONAL else tolerance
+    np.testing.assert_allclose(K.diagonal(), kernel.diag(X), rtol=0, atol=exact)
+    np.testing.assert_allclose(K[some], kernel(X[some], X), rtol=0, atol=2 * tolerance * K.max())
 
 
 def test_values_are_those_of_sklearn():

@@ -26,7 +26,7 @@ from gzkcore.kernels import (
     SphereMatern,
     Zonal,
 )
-from gzkcore.kernels.base import row_norms
+from gzkcore.kernels.points import row_norms
 from gzkcore.sphere.special import gegenbauer
 
 formulas = reference.kernels

@@ -1,0 +1,133 @@
+"""Kernel matrices in tiles of 256 rows, by `_compiled/products.pyx`.
+
+A kernel's call, `kernel_matrix` and `KernelOperator` read its form (`tile_form`) as arrays here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._compiled import products as _products
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Doubles, Floats
+
+from .tile_form import TABLE, TABLE_SLOPE, Factor, Term, TileForm
+from .tile_rows import FAR, TiledRows
+from .tile_table import table_of
+
+DOUBLE = np.dtype(np.float64)
+
+# In a tile that spans so many lengths, distances are off by 1e-11 of one: another way is exact.
+WIDE = 1e5
+
+
+@dataclass(frozen=True)
+class FactorArrays:
+    """The factors of a term in the arrays that `_compiled/products.pyx` reads."""
+
+    factors: NDArray[np.int64]  # (count, 9)
+    numbers: Doubles  # (count, 4)
+    coefficients: Floats
+
+    @classmethod
+    def of(
+        cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
+    ) -> "FactorArrays | None":
+        """Lay factors out one after another; None if a table is not accurate enough."""
+        whole = np.zeros((len(factors), 9), np.int64)
+        numbers = np.zeros((len(factors), 4))
+        parts: list[NDArray[Any]] = []
+        first = start = 0
+        for number, factor in enumerate(factors):
+            width = dim if factor.columns is None else len(factor.columns)
+            c: NDArray[Any] = np.asarray(factor.coefficients, dtype)
+            shift = pieces = base = 0
+            fold, degree = math.inf, c.size - 1
+            if factor.profile in (TABLE, TABLE_SLOPE):
+                table = table_of(factor, dtype)
+                if table is None:
+                    return None
+                shift, pieces, base, fold = table.shift, table.pieces, table.base, table.fold
+                c, degree = table.coefficients.ravel(), len(table.coefficients) - 1
+            whole[number] = [
+                factor.metric, factor.profile, factor.of_distances, first, width, start, degree,
+                shift, pieces,
+            ]  # fmt: skip
+            offset = 0.0 if factor.of_distances else factor.offset
+            numbers[number] = [base, fold, offset, reaches[number]]
+            first, start = first + width, start + c.size
+            parts.append(c)
+        return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
+
+
+def known_terms(
+    form: TileForm | None, dim: int, dtype: Any, tol: float
+) -> list[tuple[Term, FactorArrays]] | None:
+    """Return the terms of a form as the tiles read them, None if tiles can't compute it."""
+    found = []
+    if form is None or any(len(term.factors) > _products.most_factors() for term in form):
+        return None
+    for term in form:
+        known = FactorArrays.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
+        if known is None:
+            return None
+        found.append((term, known))
+    return found
+
+
+def factors_matrix(
+    term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
+) -> tuple[NDArray[Any], TiledRows, TiledRows]:
+    """Return the factors' product at all pairs of rows, and these in tiles."""
+    rows = TiledRows.of(X, term, dtype, in_order=True)
+    columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)
+    out = np.empty((len(X), len(X if Y is None else Y)), dtype)
+    _products.kernel_matrix(
+        rows.rows, rows.centers, rows.radii, rows.order, columns.rows, columns.centers,
+        columns.radii, columns.order, known.factors, known.numbers, known.coefficients,
+        FAR[dtype], Y is None, out, n_threads(out.size),
+    )  # fmt: skip
+    return out, rows, columns
+
+
+def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
+    """Subtract the offset of columns that lie far from 0 for their spread, which is exact.
+
+    A scale would round their numbers, and so distances.
+    """
+    both = [X] if Y is None else [X, Y]
+    low = np.min([rows.min(axis=0) for rows in both], axis=0)
+    high = np.max([rows.max(axis=0) for rows in both], axis=0)
+    offset = np.where((low > 0) & (high <= 2 * low), low, 0.0)
+    offset += np.where((high < 0) & (low >= 2 * high), high, 0.0)
+    return X - offset, None if Y is None else Y - offset
+
+
+def form_matrix(
+    form: TileForm | None, X: Doubles, Y: Doubles | None, dtype: Any
+) -> NDArray[Any] | None:
+    """Return the matrix of a form, but the diagonal of Y=None; None if tiles can't compute it."""
+    terms = known_terms(form, X.shape[1], dtype, 0.0)
+    if all(
+        each.of_distances and each.power is None for term in form or () for each in term.factors
+    ):
+        X, Y = without_offsets(X, Y)
+    total: NDArray[Any] | None = None
+    for term, known in terms or ():
+        out, rows, columns = factors_matrix(term, known, X, Y, dtype)
+        if any(
+            factor.of_distances
+            and not max(rows.radii[:, k].max(), columns.radii[:, k].max()) < WIDE
+            for k, factor in enumerate(term.factors)
+        ):
+            return None
+        if term.weight != 1.0 or any(factor.power for factor in term.factors):
+            for start in range(0, len(out), _products.tile_rows()):
+                some = slice(start, start + _products.tile_rows())
+                out[some] *= term.weight * (rows.factor[some, None] * columns.factor)
+        total = out if total is None else np.add(total, out, out=total)
+    return total
