@@ -35,6 +35,7 @@ from .zonal import ZonalKernel
 # series too long: the functions fade to zero there, the certificate and a warning say so. On a
 # sphere, one function a degree, and on the line one can go further.
 REACH, REACH_SPHERE, REACH_1D = 24.0, 48.0, 256.0
+_LOG_ZERO = -746.0  # the exponential of less is 0
 
 # A kernel that falls off slowly is cut where the rest, were it one degree more, is below this
 # share of the random features' own mean square.
@@ -185,11 +186,17 @@ class DotProductFunctions(FamilyFunctions):
         of Eq 12.
         """
         j = np.arange(self.n_powers)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_t = np.log(norms)[:, None] * j
-        log_t[:, 0] = 0.0
         log_c = 0.5 * (self.kernel.log_derivative(j) - gammaln(j + 1))
-        roots: Doubles = np.exp(log_c + log_t + self.kernel.log_envelope(norms)[:, None])
+        sizes = self.kernel.log_envelope(norms)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(norms)
+            # Where terms grow to the last, and that one is 0, all are: norms of rows far out.
+            rising = logs + np.diff(log_c).min(initial=math.inf) >= 0
+            there = ~(rising & (log_c[-1] + logs * j[-1] + sizes < _LOG_ZERO))
+            log_t = logs[there, None] * j
+        log_t[:, 0] = 0.0
+        roots: Doubles = np.zeros((norms.size, j.size))
+        roots[there] = np.exp(log_c + log_t + sizes[there, None])
         return roots
 
     def values(self, table: Doubles, degree: int) -> Doubles:

@@ -347,6 +347,8 @@ def row_products(values: Doubles, matrix: Doubles) -> Doubles:
 def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
     """Rotation of a degree's monomials, strongest first, without those lost in rounding."""
     weighted = np.sqrt(weight)[:, None] * values
+    if not weighted.any():  # of norms far out; there may be many columns to decompose for nothing
+        return np.eye(values.shape[1], 1)
     if many:  # the spectrum is long: its far end is never used, and this is much faster
         energy, axes = np.linalg.eigh(weighted @ weighted.T)
         keep = energy > 1e-14 * energy[-1]
