@@ -70,7 +70,7 @@ def strip_columns():
 
 def gegenbauer_features(
     const floating[:, ::1] X,              # IN   (n, d), unit rows
-    const floating[:, :, ::1] W,           # IN   (strips, d, COLUMNS): direction j, of norm 1 (times
+    const floating[:, :, ::1] W,           # IN   (strips, d, COLUMNS): direction j of norm 1 (times
                                            #      the recurrence's scale), or 0 where j >= m
     const floating[:, ::1] coefficients,   # IN   (n, q + 1), or (1, q + 1) for all rows
     const floating[::1] beta,              # IN   (q + 1,), beta[0] unused; or (0,): in halves

@@ -333,7 +333,7 @@ class GegenbauerFeatures(GegenbauerMap):
             return check_positive("tol", self.tol)
         if self.tol != "auto":
             raise ValueError(f"tol={self.tol!r} is unknown; use a number > 0 or 'auto'")
-        # Random columns are far less accurate: one value, so that the dtype does not change the draws.
+        # Random columns are far less accurate, and the dtype must not change the draws: one value.
         return 1e-12 if dtype == np.float64 and self.basis != "random" else 1e-7
 
     def _choose_center(self, rows: FitRows) -> Doubles | None:
