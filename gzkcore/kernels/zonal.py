@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import quad
 
 from gzkcore._util.state import nothing, number, stored
@@ -445,6 +445,14 @@ class SphereMatern(SphereKernel):
                 "length_scale^2 is out of the range of float64; use numbers closer to 1"
             )
         return nu, length_scale
+
+    def by_tiles(self, X: Doubles, Y: Doubles | None, dtype: Any) -> NDArray[Any] | None:
+        """Return the matrix by compiled tiles, None in doubles where nu is less than 2.5.
+
+        No table is accurate enough there, and to find that out takes seconds.
+        """
+        is_rough = dtype == np.float64 and self._numbers()[0] < 2.5
+        return None if is_rough else super().by_tiles(X, Y, dtype)
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
         """Return -(nu + (d-1)/2) log(1 + l (l + d - 2) length_scale^2 / (2 nu))."""
