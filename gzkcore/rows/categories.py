@@ -25,10 +25,11 @@ NEARLY_ALL = 0.95  # of them that must fit
 DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 DATES = (
     rf"\d{{4}}-{MONTH}-{DAY}([T ].*)?|"
-    rf"({DAY}[./-]{MONTH}|{MONTH}[./-]{DAY})[./-](\d\d|\d{{4}})( .*)?"
+    rf"({DAY}[./-]{MONTH}|{MONTH}[./-]{DAY})[./-](\d\d|\d{{4}})( .*)?|"
+    r"(?:[QTW]|KW) ?\d\d?[ /.-]*\d{4}|\d{4}[ /.-]?Q[1-4]"  # quarters and weeks
 )
 PART = r"(?:0|[1-9]\d?)"  # dates with two digits of the year have zeros before some
-VERSIONS = rf"{PART}\.{PART}\.{PART}"
+VERSIONS = rf"{PART}\.{PART}\.{PART}|\d{{1,3}}(?:\.\d{{1,3}}){{3}}"  # and addresses
 ANSWERS = r"([1-9]\d?)(?:,([1-9]\d?))?"  # the numbers of one or two choices, in order
 SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
 GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands

@@ -50,6 +50,8 @@ ZONES = {
     "eest": 3, "msk": 3, "jst": 9, "aest": 10, "aedt": 11,
 }  # fmt: skip
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
+ZONED = "zoned"  # the second part of the form of such a column
+UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are taken as UTC"
 # Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
 DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAYS = 19000101, 21001231  # whole numbers between these may be days
@@ -84,6 +86,32 @@ def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
     dates = np.full(len(values), np.datetime64("NaT", "us"))
     dates[~np.isnan(values)] = found
     return dates
+
+
+def format_of_days(values: Doubles) -> str:
+    """Return the format of days that numbers seem to be, 31122024, 2024366 or 241231, or "".
+
+    They are all days, and many differ.
+    """
+    if not values.size or values.min() < 10101 or values.max() > 31129999 or np.any(values % 1):
+        return ""
+    days = np.unique(values)
+    a, b, c = days // 1e4, days // 100 % 100, days % 100
+    first, second, year = days // 1e6, a % 100, days % 1e4
+    now = (year >= 1900) & (year <= 2100)
+    since, of_year = days // 1000, days % 1000
+    looks = {
+        "%d%m%Y": now & _within(first, 31) & _within(second, 12),
+        "%m%d%Y": now & _within(first, 12) & _within(second, 31),
+        "%Y%j": (since >= 1900) & (since <= 2100) & _within(of_year, 366),
+        "%y%m%d": (a <= 99) & _within(b, 12) & _within(c, 31),
+    }
+    found = next((form for form, each in looks.items() if each.all()), "")
+    return found if days.size >= FEWEST_MONTHS and days[0] // 100 < days[-1] // 100 else ""
+
+
+def _within(values: Doubles, most: int) -> NDArray[np.bool_]:
+    return np.asarray((values >= 1) & (values <= most))
 
 
 def order_of(texts: list[str]) -> str | None:

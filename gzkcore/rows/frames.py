@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import warn
 
 from .dates import NEITHER, ORDERS, dates_of
 from .files import Table
@@ -25,6 +26,7 @@ KINDS = (NUMBER, DATE, TEXT)
 
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
+MONTHS = "^(0[1-9]|1[0-2])[.](19|20)[0-9][0-9]$"  # 03.2017, which is a number too
 SEEN = 1000  # rows whose points may separate thousands
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
@@ -243,7 +245,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
             there = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed)
             numbers = _cast(there, pa.float64())
     form = table.forms.get(name) or [reading.date_format]
-    if numbers is None and kind in (None, DATE) and form[0] in ORDERS:
+    if numbers is None and kind in (None, DATE) and form in ([order] for order in ORDERS):
         dates = _cast(there, pa.timestamp("us"))
         if dates is not None:
             table.forms[name] = form
@@ -256,6 +258,12 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     ):
         return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     some = trimmed.slice(0, SEEN)
+    few = there.drop_null().slice(0, SEEN)
+    if kind is None and len(few) and pc.all(pc.match_substring_regex(few, MONTHS)).as_py():
+        told = f"holds {plain_value(few[0])!r} and the like, read as months"
+        warn(f"column {name!r} {told}", UserWarning)
+        table.forms[name] = ["%m.%Y"]
+        return _of_text(table, name, [plain_value(value) for value in trimmed], DATE, rows)
     settled = kind is not None or reading.thousands or reading.decimal_comma
     if not settled and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])

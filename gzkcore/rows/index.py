@@ -25,8 +25,8 @@ def may_be_index(name: str, place: int) -> bool:
 def is_index(name: str, place: int, values: Sequence[Any], *, saved: bool = False) -> bool:
     """Say whether a column with these first values is an index, which a file says or its name.
 
-    Without a name of its own it is one if it has whole numbers, or texts of which none is there
-    twice and none is a date; with a name such as `index` or `X` if it counts the rows.
+    Without a name of its own it is one if it counts, or has whole numbers or texts of which none is
+    there twice and none is a date; with a name such as `index` or `X` if it counts the rows.
     """
     numbers = np.array([as_number(value) for value in values[:SEEN]])
     if not saved and not _is_saved(name, place):
@@ -34,7 +34,10 @@ def is_index(name: str, place: int, values: Sequence[Any], *, saved: bool = Fals
         is_named = COUNTS.fullmatch(name) is not None
         return is_named and counts and bool(np.all(numbers - numbers[0] == np.arange(len(numbers))))
     if not np.isnan(numbers).all():
-        return bool(np.all(numbers % 1 == 0))
+        named = saved and not _is_saved(name, place)
+        steps = np.diff(numbers)  # of two tables they count from 0 twice
+        counts = not named and 2 * np.count_nonzero(steps == 1) > len(steps)
+        return bool(np.all(numbers % 1 == 0)) and (counts or len({*numbers}) == len(numbers))
     texts = {text for text in values if isinstance(text, str) and not DATED.fullmatch(text.strip())}
     return len(texts) == len(values)
 

@@ -18,6 +18,8 @@ from .dates import (
     DAY_FIRST,
     MONTH_FIRST,
     NEITHER,
+    UNLIKE_FIT,
+    ZONED,
     ZONES_TOLD,
     dates_in,
     dates_of,
@@ -39,7 +41,7 @@ CURRENCY = r"[A-Z]{0,2}[€$£¥₹]|Rs\.?|kr\.?|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD
 WRITTEN = re.compile(
     rf"(?P<sign>[-+\u2212(]?)\s*(?P<before>{CURRENCY}|)\s*(?P<inner>[-+\u2212]?)"
     rf"(?P<digits>\d(?:[\d.,{SPACES}]*\d)?|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*"
-    r"(?P<after>(?:[^\W\d_]|[%‰°€$£¥₹+µ])[^\n]{0,30}?)?\s*\)?",
+    r"(?P<after>(?:[^\W\d_]|[%‰°€$£¥₹+µ])[^\n]{0,30}?)?\s*(?P<behind>-?)\)?",
 )
 
 
@@ -111,7 +113,7 @@ def meaning_of(
         found = _numbers(texts, there, some, reading, kind, form)
     if found is None or found.wrong.sum() > FEW * len(some):
         return None
-    return found if kind is None else found._replace(notes=[])
+    return found if kind in (None, DATE) else found._replace(notes=[])
 
 
 def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
@@ -134,10 +136,10 @@ def _dates(
         meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
-    of_fit = [form for form in known or [] if form != NEITHER]
+    of_fit = [form for form in (known or [])[:1] if form != NEITHER]
     for form in filter(None, [reading.date_format, *of_fit]):
         if dates_of(tried, tried != "", form)[1].mean() <= 0.5:
-            return _dated(texts, there, form)
+            return _dated(texts, there, form, known)
     few = min(dates_of(tried, tried != "", form)[1].mean() for form in (DAY_FIRST, MONTH_FIRST))
     if of_fit or few > 0.5:
         return None
@@ -148,12 +150,16 @@ def _dates(
             f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
             f"'{MONTH_FIRST}' settles it"
         )
-    return _dated(texts, there, order)
+    return _dated(texts, there, order, known)
 
 
-def _dated(texts: Values, there: NDArray[np.bool_], form: str) -> Meaning:
+def _dated(texts: Values, there: NDArray[np.bool_], form: str, known: list[str] | None) -> Meaning:
     dates, wrong, zoned = dates_of(texts, there, form)
-    return Meaning(DATE, dates, wrong, [form], [ZONES_TOLD] if zoned else [])
+    notes = [ZONES_TOLD] if zoned else []
+    if known is not None:
+        unlike = zoned != (ZONED in known)
+        notes = [UNLIKE_FIT.format("{!r}", "a" if zoned else "no")] if unlike else []
+    return Meaning(DATE, dates, wrong, [form, *([ZONED] if zoned else [])], notes)
 
 
 def _numbers(
@@ -258,7 +264,11 @@ def _numbers_in(thousands: str, decimal: str, unit: str) -> Callable[[str], floa
             return np.nan
         digits = mark.sub("", match["digits"]).replace(decimal, ".")
         number = float(digits + (match["power"] or "")) * times
-        return -number if {match["sign"], match["inner"]} & {"-", "\u2212", "("} else number
+        return (
+            -number
+            if {match["sign"], match["inner"], match["behind"]} & {"-", "\u2212", "("}
+            else number
+        )
 
     return number_in
 

@@ -29,11 +29,12 @@ LEAST_WHOLE = 0.02  # a choice: from which share of whole numbers on points may 
 # A choice, all four: repeats of a code, different values in all, and codes beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
 FEW_NINES = 99.0  # up to which a code repeats
+OFTEN = 5  # times as often as any other number: 99 stands for a missing value
 VERY_FAR = 10  # times as far as others are from each other: one target is told
 LEAST_GAP = 1e-300  # so that none is divided by 0
 SENTINEL = (
-    "{0} has the number {1:g}, far from all others; if it stands for a missing value, leave it "
-    "empty (NaN; --missing={1:g} in the command), or if it is a target drop such rows"
+    "{0} has the {2} {1}, far from all others or far more often; if it stands for a missing value, "
+    "leave it empty (NaN; --missing={1} in the command), or if it is a target drop such rows"
 )
 
 
@@ -44,7 +45,8 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     7, 8 and 9 three times as far, is 9 or larger in size, and is not most of all values. With such
     digits it may be nearer if no other number has its sign. Two or three such numbers, as 998 and
     999, may be beside each other. 999 and the like need not repeat if they are three times as far,
-    nor does any target that is ten times as far: it spoils the fit.
+    nor does any target that is ten times as far: it spoils the fit. 99 and the like may be among
+    the others if no number is there nearly as often.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
@@ -64,7 +66,10 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
             far = apart or times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
                 return float(found[order][int(np.argmax(repeats[:n_codes]))])
-    return None
+    *_, second, most = np.sort(counts)
+    often = float(found[int(np.argmax(counts))])
+    is_nines = abs(often) >= FEW_NINES and {*f"{abs(often):g}"} == {"9"}
+    return often if is_nines and most >= max(FEWEST_REPEATS, OFTEN * second) else None
 
 
 class BadValueError(ValueError):

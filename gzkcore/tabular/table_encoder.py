@@ -75,7 +75,7 @@ from gzkcore.rows.categories import (
     texts_of,
     warn_of_doubt,
 )
-from gzkcore.rows.dates import seconds_of, seconds_of_array
+from gzkcore.rows.dates import format_of_days, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.index import SEEN, is_comment, is_index
 from gzkcore.rows.meaning import (
@@ -114,6 +114,8 @@ DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name", "index"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
 NO_PLACES = "Columns used as numbers, not as places on the globe"
+DAY = 86400.0  # seconds
+BEYOND = 5e6  # days, so that no date has few digits, nor those of a code for missing numbers
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
 
@@ -310,9 +312,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             found["form"] = form
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
-            warn(SENTINEL.format(f"column {name!r}", sentinel), UserWarning)
-        if holds == DATES and (periods := periods_of(values[~missing])):
-            found["periods"] = periods
+            warn(SENTINEL.format(f"column {name!r}", f"{sentinel:g}", "number"), UserWarning)
+        if holds == NUMBERS and form is None and (seem := format_of_days(values[~missing])):
+            warn(
+                f"column {name!r} holds numbers such as {values[~missing][0]:.0f}, which may be "
+                f"dates; pass pandas.to_datetime of them as text, or --date-format '{seem}'",
+                UserWarning,
+            )
+        if holds == DATES:
+            if (code := sentinel_of(values[~missing] / DAY + BEYOND)) is not None:
+                day = np.datetime64(round((code - BEYOND) * DAY), "s").astype("M8[D]")
+                warn(SENTINEL.format(f"column {name!r}", day, "date"), UserWarning)
+            if periods := periods_of(values[~missing]):
+                found["periods"] = periods
         return found
 
     def transform(self, X: Data) -> Doubles:

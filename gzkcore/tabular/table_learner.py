@@ -510,7 +510,7 @@ def _tell_codes(Y: Doubles, report: Report) -> None:
     """Warn of targets that seem to be codes for missing ones, and report them."""
     for column in Y.T:
         if (sentinel := sentinel_of(column, of_targets=True)) is not None:
-            told = SENTINEL.format("y", sentinel)
+            told = SENTINEL.format("y", f"{sentinel:g}", "number")
             warn(told, UserWarning)
             report.say(f"{told}.")
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gzkcore.rows.dates import dates_in, dates_of
+from gzkcore.rows.dates import dates_in, dates_of, format_of_days
 
 
 @pytest.mark.parametrize(("text", "expected", "zoned"), [
@@ -107,3 +107,23 @@ def test_numbers_that_are_dates(numbers, expected):
 
 def test_few_months_are_dates_where_the_fit_had_dates():
     assert dates_in(np.array([202405.0]), surely=True)[0] == np.datetime64("2024-05")
+
+
+@pytest.mark.parametrize(("form", "expected"), [
+    ("%d%m%Y", "%d%m%Y"), ("%m%d%Y", "%m%d%Y"), ("%Y%j", "%Y%j"), ("%y%m%d", "%y%m%d"),
+])  # fmt: skip
+def test_numbers_that_may_be_days(form, expected):
+    days = np.datetime64("2015-03-20") + 7 * np.arange(100)
+    numbers = np.array([float(day.item().strftime(form)) for day in days])
+    assert format_of_days(numbers) == expected
+    assert format_of_days(numbers[:5]) == ""
+    assert format_of_days(numbers + 0.5) == ""
+    assert format_of_days(np.append(numbers, 99999.0)) == ""
+
+
+def test_other_numbers_are_no_days():
+    rng = np.random.default_rng(0)
+    for most in (200, 1e5, 1e6, 1e8):
+        assert format_of_days(np.floor(rng.uniform(0, most, 200))) == ""
+    assert format_of_days(10101.0 + np.arange(20)) == ""
+    assert format_of_days(np.empty(0)) == ""

@@ -55,6 +55,7 @@ MANY = [*range(100, 140)]
     (["998 CC", "1248 CC"], [998, 1248], "without the unit 'CC'"),
     (["19M", "120k", "1.5M"], [19e6, 120e3, 1.5e6], "read as"),
     (["1,000,000+", "1,000+", "5+"], [1e6, 1000, 5], "read as 1000000, without the unit '\\+'"),
+    (["1,331.59-", "10.5"], [-1331.59, 10.5], "read as -1331.59"),
     (["$1,200.50", "-$3", "($4)"], [1200.5, -3, -4], "without the unit '\\$'"),
     (["12 €", "3 €"], [12, 3], "without the unit '€'"),
     (["5%", "12.5 %"], [5, 12.5], "without the unit '%'"),
@@ -190,6 +191,32 @@ def test_the_order_of_day_and_month_is_not_guessed_from_other_dates():
     new.forms = table.forms
     found = typed(new, "a", next(new.columns(["a"]))[1]["a"], "date")
     assert found[1] == np.datetime64("2024-04-03")
+
+
+def test_months_with_a_point_are_no_decimal_numbers():
+    found, told = column(below("a", ["03.2017", "12.2016", ""]))
+    np.testing.assert_array_equal(found[:2], np.array(["2017-03", "2016-12"], "M8[us]"))
+    assert "column 'a' holds '03.2017' and the like, read as months" in told
+    assert column(below("a", ["3.2017", "12.2016"]))[0].tolist() == [3.2017, 12.2016]
+
+
+@pytest.mark.parametrize(("fit", "new", "told"), [
+    ("2024-07-01 10:00 CEST", "2024-07-01 10:00", "have no zone, other than in the fit"),
+    ("2024-07-01 10:00", "2024-07-01 10:00 CEST", "have a zone, other than in the fit"),
+    ("2024-07-01 10:00 CEST", "2024-07-01 10:00 CEST", "^$"),
+    ("2024-07-01 10:00", "2024-07-01 10:00", "^$"),
+])  # fmt: skip
+def test_times_have_a_zone_as_in_the_fit(fit, new, told):
+    table = opened(below("a", [fit, fit]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_frame(table, ["a"], lambda *_: None)
+    later = opened(below("a", [new]))
+    later.forms = table.forms
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        typed(later, "a", next(later.columns(["a"]))[1]["a"], "date")
+    assert re.search(told, "".join(str(each.message) for each in caught))
 
 
 def test_words_for_missing_values():

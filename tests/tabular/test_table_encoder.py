@@ -348,6 +348,29 @@ def test_a_code_of_another_sign_is_told():
         TableEncoder().fit(np.concatenate([x, -x])[:, None])
 
 
+def test_a_date_far_from_all_others_is_told():
+    days = pd.Series(pd.date_range("2015-01-03", periods=100))
+    days[[3, 50, 70]] = pd.Timestamp("1900-01-01")
+    with pytest.warns(UserWarning, match="'d' has the date 1900-01-01, far"):
+        TableEncoder().fit(pd.DataFrame({"d": days}))
+
+
+def test_a_code_among_the_others_is_told():
+    x = np.random.default_rng(0).uniform(1, 100, 200)
+    x[:25] = 99
+    with pytest.warns(UserWarning, match="'x0' has the number 99, far"):
+        TableEncoder().fit(x[:, None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder().fit(np.round(x[:, None] / 4))
+
+
+def test_numbers_that_may_be_days_are_told():
+    days = pd.Series(pd.date_range("2015-01-03", periods=100)).dt.strftime("%d%m%Y").astype(int)
+    with pytest.warns(UserWarning, match="such as 3012015, which may be dates; .*'%d%m%Y'"):
+        TableEncoder().fit(pd.DataFrame({"d": days}))
+
+
 def test_codes_beside_each_other_are_told():
     x = np.random.default_rng(0).uniform(0, 100, 100)
     x[[3, 50]], x[[70, 71, 72]] = 998, 999
