@@ -36,7 +36,7 @@ def is_index(name: str, place: int, values: Sequence[Any], *, saved: bool = Fals
     if not np.isnan(numbers).all():
         named = saved and not _is_saved(name, place)
         steps = np.diff(numbers)  # of two tables they count from 0 twice
-        counts = not named and 2 * np.count_nonzero(steps == 1) > len(steps)
+        counts = not named and bool(2 * np.count_nonzero(steps == 1) > len(steps))
         return bool(np.all(numbers % 1 == 0)) and (counts or len({*numbers}) == len(numbers))
     texts = {text for text in values if isinstance(text, str) and not DATED.fullmatch(text.strip())}
     return len(texts) == len(values)
