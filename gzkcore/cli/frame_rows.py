@@ -251,7 +251,7 @@ def _copies(frame: Frame, y: Values) -> Integers | None:
     """Return numbers of rows, the same of copies; None where few rows have one."""
 
     def numbered(column: Values) -> Doubles:
-        if column.dtype.kind == "O":
+        if column.dtype.kind in "OU":
             texts = np.array(["" if text is None else text for text in column])
             return np.unique(texts, return_inverse=True)[1].astype(np.float64)
         numbers = seconds_of_array(column) if column.dtype.kind == "M" else column
