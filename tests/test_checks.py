@@ -21,6 +21,7 @@ def checks_of(call):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "most"), [(KernelRegressor, 300), (RandomFeatureRidgeCV, 180)])
 def test_a_fit_checks_at_the_door(learner, most):
     rng = np.random.default_rng(0)

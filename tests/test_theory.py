@@ -200,6 +200,7 @@ def test_8_over_3_is_too_little_for_large_epsilon():
         assert (failure <= 0.1 * (1 + 1e-9)) == enough
 
 
+@pytest.mark.slow
 def test_theorem_9_on_data():
     """The corrected number of directions is enough, far more than enough, every time."""
     X = ball(40, 3, 1.0)
@@ -236,6 +237,7 @@ def test_the_trace_over_small_eigenvalues(rank):
     assert failure == pytest.approx(delta / 2)
 
 
+@pytest.mark.slow
 def test_theorem_10_on_data():
     """Even a hundredth of the corrected number preserves the costs of all projections of a rank."""
     X, rank, eps = ball(20, 3, 1.0), 2, 0.5

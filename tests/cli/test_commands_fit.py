@@ -54,6 +54,7 @@ def test_forms(capsys, plain, options, model, told):
     assert all(float(row["PREDICTED_y_STD"]) > 0 for row in read("out.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--whole"], ["--centers", "80"]])
 def test_the_steps_of_the_final_fit_are_reported(capsys, monkeypatch, plain, options):
     told = []
@@ -84,6 +85,7 @@ def test_forms_for_labels_and_groups(capsys, plain, options):
     assert result["chosen"].startswith("Gaussian, one lengthscale")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exponential", "laplacian", "matern", "rational_quadratic"])
 def test_a_kernel_with_its_lengthscale(capsys, plain, name):
     write("data.csv", plain)
@@ -142,6 +144,7 @@ def test_a_pass_leaves_out_what_the_fit_may_not_see(plain):
 # ---- fit and predict
 
 
+@pytest.mark.slow
 def test_fit_on_the_globe(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK, "--plot", "map.png")
@@ -195,6 +198,7 @@ def test_predictions_are_the_models(capsys, globe):
     assert list(read("o.csv")[0]) == ["lat", "lon", "y", "p"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_globe", [True, False], ids=["globe", "plain"])
 def test_pieces_make_no_difference(capsys, plain, globe, monkeypatch, on_globe):
     """A file much larger than what is read at a time gives the same model and predictions."""
@@ -234,6 +238,7 @@ def test_a_mistake_is_told_before_a_file_that_is_there(capsys, plain, options, r
     assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
 
 
+@pytest.mark.slow
 def test_files_are_not_replaced_by_accident(capsys, plain):
     """One rule for all commands: the model, the predictions and the pictures need --force."""
     write("data.csv", plain)
@@ -267,6 +272,7 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
     assert len(read("out.csv")) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUICK, [*QUICK[2:], *UNTESTED]], ids=["features", "whole"])
 def test_rows_with_missing_values_are_dropped(capsys, plain, options):
     """What is left is as if they had never been there; messages name the rows of the file."""

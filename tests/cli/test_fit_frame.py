@@ -237,6 +237,7 @@ def test_across_the_date_line(capsys):
     np.testing.assert_allclose(*both, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_told(capsys, plain):
     names = [f"somebody {i}" for i in range(100)]
     y = [str(value) if i % 10 else "" for i, value in enumerate(plain["y"][:100])]
@@ -302,6 +303,7 @@ def test_boosting_is_left_out_of_many_labels(capsys, mixed, monkeypatch):
     assert any(note.startswith(told) for note in result["notes"])
 
 
+@pytest.mark.slow
 def test_a_word_among_dates_is_named(capsys, mixed):
     days = [f"{1 + i % 28}.{1 + i // 28}.2024" for i in range(199)]
     write("data.csv", {"day": [*days, "unknown"], "y": mixed["y"]})

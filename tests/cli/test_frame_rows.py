@@ -141,6 +141,7 @@ def test_places_are_numbers(capsys, globe, kind, said):
     assert reason.startswith(f"data.csv: column 'other' holds {said}, not numbers")
 
 
+@pytest.mark.slow
 def test_columns_with_commas_and_spaces(capsys):
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 40))
@@ -427,6 +428,7 @@ def test_far_more_rows_than_asked_are_told(values, told):
     assert ("instead" in notes[0]) == ("instead" in told)
 
 
+@pytest.mark.slow
 def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
     fit, given = KernelRegressor.fit, []
 
@@ -461,6 +463,7 @@ def test_one_group_held_out_says_little(plain, share, held):
     assert ("one says little about others" in notes[-1]) is (held == 1)
 
 
+@pytest.mark.slow
 def test_late_rows_are_told_of_all_their_kinds(capsys):
     a = np.random.default_rng(0).standard_normal(400)
     day = [20240101 + i if i >= 40 else "" for i in range(400)]

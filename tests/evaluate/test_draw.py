@@ -177,6 +177,7 @@ def test_names_cover_no_marker_of_a_named_method(monkeypatch):
         assert not any(box.contains(*place) for place in np.concatenate(places))
 
 
+@pytest.mark.slow
 def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
     """A long title went on beyond the edge, lines ran through the text, and the ninth was as the first."""
     figures = []

@@ -160,6 +160,7 @@ def test_bad_labels():
         gzkcore.plan(X, n_samples=59)
 
 
+@pytest.mark.slow
 def test_the_time_of_the_choice_is_told_beside_that_of_the_fit():
     """The choice takes seconds where the fit takes hundredths."""
     rng = np.random.default_rng(0)

@@ -38,6 +38,7 @@ def test_the_statistical_dimension_is_that_of_the_matrix(n, kernel):
     assert cost.seconds > 0
 
 
+@pytest.mark.slow
 def test_the_cost_counts_all_rows(monkeypatch):
     """Products grow with the square of the number of rows, memory no more than it."""
     X, kernel = gaussian(3000, 3), Matern(nu=1.5, length_scale=1.0)
@@ -122,6 +123,7 @@ def test_predictions_are_those_of_the_ridge(n_targets):
     assert "megabytes" not in run
 
 
+@pytest.mark.slow
 def test_alpha_of_few_rows_is_about_the_best():
     """One a decade, chosen by a fifth of the rows, made the whole kernel worse than its features."""
     kernel, ratios = Gaussian(0.2), []

@@ -273,6 +273,7 @@ def test_better_than_sketches_that_see_no_data():
     assert np.isfinite(uniform).all()
 
 
+@pytest.mark.slow
 def test_weights_of_rows_stand_for_all():
     """The weighted sum over rows sampled by leverage is unbiased."""
     X, kernel = clusters(), Gaussian(0.5)
@@ -305,6 +306,7 @@ def test_any_width():
         assert np.isfinite(Z).all()
 
 
+@pytest.mark.slow
 def test_sparse_rows_of_many_columns():
     X = sparse.random_array((300, 5000), density=0.004, random_state=0, format="csr")
     X.data += 0.5

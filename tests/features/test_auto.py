@@ -104,6 +104,7 @@ def test_transformer_manners(dtype, tmp_path):
     assert searched.kernel.gamma == 0.25
 
 
+@pytest.mark.slow
 def test_many_sparse_columns_are_reduced():
     X = sp.random_array(
         (400, 3000), density=0.01, random_state=np.random.default_rng(0), format="csr"

@@ -361,6 +361,7 @@ def test_published_zonal_features_are_those_of_the_reference():
     np.testing.assert_allclose(features.transform(X), expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_published_features_are_unbiased():
     X = ball(8, 3, 1.5)
     matrices = []

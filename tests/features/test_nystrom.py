@@ -143,6 +143,7 @@ def test_leverage_is_the_reference(count, accelerated):
         np.testing.assert_array_equal(features.landmark_indices_, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "formula"), [
     ("rpcholesky", reference.nystrom.pivoted_cholesky),
     ("kmeans++", reference.nystrom.kernel_distances),

@@ -150,6 +150,7 @@ def check_gradient(criterion, theta):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel",
     [SphereMatern(0.5, "learn"), SphereMatern(2.5, "learn"), SphereHeat("learn")],
@@ -535,6 +536,7 @@ def test_a_dask_collection_has_its_targets():
 # ---- from few rows to many
 
 
+@pytest.mark.slow
 def test_the_search_ends_where_one_on_all_rows_does(monkeypatch):
     """It starts on a quarter of the rows, which says no more than where to go on."""
     monkeypatch.setattr("gzkcore.kernels.learned.FEWEST_ROWS", 100)

@@ -501,6 +501,7 @@ def test_double_keeps_its_digits_too():
     np.testing.assert_allclose(got, K.sum(axis=1), rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [None, 900])
 @pytest.mark.parametrize("where", ["six", "two clusters"])
 def test_threads_change_no_bit_of_rows_far_out(where, others):
@@ -516,6 +517,7 @@ def test_threads_change_no_bit_of_rows_far_out(where, others):
         np.testing.assert_array_equal(matrix, found[0][1])
 
 
+@pytest.mark.slow
 def test_rows_far_out_have_tiles_of_their_own():
     """Few more tiles for them, none for ordinary rows, and their matrix is in the rows' order."""
     for rows in (gaussian(3000, 3, 50.0), np.random.default_rng(0).random((3000, 3)) * 1e3):
@@ -551,6 +553,7 @@ def values_of(kernel, rows):
     return kernel(np.frombuffer(rows).reshape(-1, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_lengths_beyond_the_range_of_squares(level, dtype, monkeypatch):

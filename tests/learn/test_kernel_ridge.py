@@ -266,6 +266,7 @@ def test_one_alpha_for_each_target_with_an_intercept():
     assert model.n_iter_.shape == model.residual_.shape == model.intercept_.shape == (3,)
 
 
+@pytest.mark.slow
 def test_a_better_preconditioner_takes_fewer_steps():
     X, y, _ = data(900)
     steps = {}

@@ -174,6 +174,7 @@ def formula_of(model):
     return losses.logistic if len(model.classes_) == 2 else losses.softmax
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize(("solver", "weighted", "fit_intercept"), [
     ("factored", False, False), ("factored", True, False), ("factored", False, True),
@@ -260,6 +261,7 @@ def test_as_scipy_finds_it():
     close(np.log(model.predict(X)), K @ wanted)
 
 
+@pytest.mark.slow
 @every
 def test_the_objective_never_rises(name):
     X, y, _ = data(name, 100)

@@ -465,6 +465,7 @@ def test_moments_of_two_views(n, weighted):
     assert_array_equal(sums.scatter, np.tril(sums.scatter))
 
 
+@pytest.mark.slow
 @given(
     cuts=st.lists(st.integers(0, 700), max_size=5),
     data_seed=st.integers(0, 9),

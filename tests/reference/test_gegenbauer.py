@@ -56,6 +56,7 @@ def test_gegenbauer_features_at_zero_outside_and_in_one_dimension():
     assert gegenbauer.gegenbauer_features([[-1.0]], [[1.0]], [[5, 3, 0]]) == [[2.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
 def test_lemma_2(sphere_quadrature, dim):
     """E_w phi_x(w) phi_y(w) = kappa(<x, y>), Eq 10, for exp(t) cut at degree 5."""

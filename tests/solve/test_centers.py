@@ -103,6 +103,7 @@ def test_any_alpha_converges_or_says_so(alpha):
 # ---- the same whatever the rows come in
 
 
+@pytest.mark.slow
 def test_sources_are_as_arrays(tmp_path, monkeypatch):
     X, y, weight = data(1500)
     points = X[::40]

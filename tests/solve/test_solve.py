@@ -231,6 +231,7 @@ def test_single_precision_and_a_residual_in_double():
     assert (np.abs(true - found.residual) <= slack).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-4, 1e-6])
 def test_more_digits_than_single_precision_has(alpha):
     K, B = kernel_matrix(60, gamma=4.0), normal(60, 2)

@@ -268,6 +268,7 @@ class Batches:
         self.passes += 1
 
 
+@pytest.mark.slow
 def test_a_stopped_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(wide, "SKETCH", 30)
     path, every_pass = tmp_path / "run.gzk", Batches()
@@ -361,6 +362,7 @@ def test_preconditioner_is_an_inverse():
         assert_allclose(found[:, j], (values[-1] + alpha) * np.linalg.solve(P, R[:, j]))
 
 
+@pytest.mark.slow
 def test_a_sketch_saves_steps(monkeypatch):
     X, y, _ = data(2000)
     steps = []

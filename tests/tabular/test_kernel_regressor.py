@@ -112,6 +112,7 @@ def test_a_form_that_is_asked_for(options, size, told):
     assert model.score(new, truth) > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"form": "whole"}, {"form": "centers", "n_components": 250}])
 def test_a_form_beyond_memory_is_an_error(options):
     X, y = waves(300)
@@ -119,6 +120,7 @@ def test_a_form_beyond_memory_is_an_error(options):
         KernelRegressor(max_memory=1e5, random_state=0, **options).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["gaussian", "matern", "laplacian", "exponential", "rational_quadratic"]
 )
@@ -132,6 +134,7 @@ def test_a_kernel_that_is_asked_for_by_name(name):
     assert np.ndim(model.kernel_.scale()) in (0, 1)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_numbers_is_used_as_it_is(tmp_path):
     X, y = waves(300)
     kernel = Matern(2.5, 0.7)
@@ -190,6 +193,7 @@ def test_it_finds_the_columns_that_matter_and_beats_boosting():
     assert model.feature_importances_[2:].max() < 0.02
 
 
+@pytest.mark.slow
 def test_95_percent_are_within_196_standard_deviations():
     new, truth = waves(2000, seed=1)
     mean, std = fitted().predict(new, return_std=True)
@@ -252,6 +256,7 @@ def test_widened_is_that_of_the_reference():
     assert len(errors) == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_powers_are_those_of_the_reference(n_classes):
     """Overlapping classes, of which least squares tell the shares; not far from the best there is."""
@@ -315,6 +320,7 @@ def test_a_season_goes_on(seed):
     assert any("that are the latest" in sentence for sentence in model.report_.sentences)
 
 
+@pytest.mark.slow
 def test_a_drift_is_a_trend():
     """Temperatures fall with height; stations are low, and places to predict for are high."""
     rng = np.random.default_rng(2)
@@ -398,6 +404,7 @@ def test_levels_that_return_are_no_copies():
     assert KernelClassifier(random_state=0).fit(X, labels).score(X, labels) > 0.9
 
 
+@pytest.mark.slow
 def test_an_unknown_level_of_an_ordered_column_is_not_sure():
     rng = np.random.default_rng(0)
     places = rng.integers(0, 7, 200)
@@ -411,6 +418,7 @@ def test_an_unknown_level_of_an_ordered_column_is_not_sure():
     assert std[1] > 0.9 * y.std()
 
 
+@pytest.mark.slow
 def test_rows_at_the_edge_are_cut_between_dates():
     days = pd.to_datetime(np.repeat(np.arange(60), 5), unit="D")
     X = pd.DataFrame({"day": days, "z": np.random.default_rng(0).standard_normal(300)})
@@ -438,6 +446,7 @@ def test_rows_alike_with_other_targets_are_no_copies():
     assert not any("held out together" in sentence for sentence in model.report_.sentences)
 
 
+@pytest.mark.slow
 def test_functions_without_noise_may_have_tiny_alphas():
     def branin(X):
         a, b = 15 * X[:, 0] - 5, 15 * X[:, 1]
@@ -585,6 +594,7 @@ def test_rows_without_weight_say_nothing_of_deviations():
     assert np.median(std) < 1.5 * np.median(alone.predict(X, return_std=True)[1])
 
 
+@pytest.mark.slow
 def test_importances_are_those_of_the_reference():
     (X, _), model = waves(300), fitted(300)
     lengths = np.broadcast_to(1 / model.kernel_.scale(), 4).tolist()
@@ -593,6 +603,7 @@ def test_importances_are_those_of_the_reference():
     np.testing.assert_allclose(model.feature_importances_, wanted, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model():
     X, y = waves(300)
     again = KernelRegressor(random_state=0).fit(X, y)
@@ -631,6 +642,7 @@ def test_noise_is_told_apart_from_a_target():
     assert np.abs(model.predict(X) - y.mean()).max() < 0.3
 
 
+@pytest.mark.slow
 def test_frames_with_categories_and_missing_values_are_taken():
     rng = np.random.default_rng(0)
     kind = rng.choice(["a", "b", "c"], 250)
@@ -663,6 +675,7 @@ def test_groups_are_held_out_together():
     assert error(cv=GroupKFold(3), groups=groups) > 0.8
 
 
+@pytest.mark.slow
 def test_splits_of_scikit_learn_are_taken():
     X, y = waves(150)
     for cv in (3, TimeSeriesSplit(3), [(np.arange(100), np.arange(100, 150))]):
@@ -677,6 +690,7 @@ def test_several_targets_share_the_kernel():
     np.testing.assert_allclose(mean[:, 1], -3 * mean[:, 0], rtol=1e-2, atol=1)
 
 
+@pytest.mark.slow
 def test_weights_of_zero_leave_rows_out():
     X, y = waves(200)
     spoilt = y.copy()
@@ -686,6 +700,7 @@ def test_weights_of_zero_leave_rows_out():
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_rows_without_weight_say_nothing_of_columns():
     X, y = waves(100)
     weight = np.ones(101)
@@ -714,6 +729,7 @@ def test_variances_of_weighted_columns_are_those_of_as_many_rows():
     np.testing.assert_allclose(weighted, repeated.variances(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
     model = fitted(100)
     model.save(tmp_path / "model.gzk")
@@ -727,6 +743,7 @@ def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
         assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True])
 def test_the_table_of_the_report_can_be_read_line_by_line(labels):
     X, y = waves(100)
@@ -744,6 +761,7 @@ def test_the_table_of_the_report_can_be_read_line_by_line(labels):
     assert "shares of the classes" not in str(report)
 
 
+@pytest.mark.slow
 def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing():
     X, y = waves(130)
     for n in (60, 130):
@@ -1005,6 +1023,7 @@ def flats(n, seed, missing):
     return frame, price
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [4, 40])
 def test_rows_with_a_missing_number_are_not_sure(missing):
     """The model takes what is filled in for as sure as any other, and held-out rows tell it isn't."""
@@ -1203,6 +1222,7 @@ def test_other_outputs_of_scikit_learn_change_nothing():
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_the_unit_of_weights_changes_nothing():
     X, y = waves(80)
     weight = np.random.default_rng(0).uniform(0.5, 2, 80)
@@ -1237,6 +1257,7 @@ def test_latitude_and_longitude_share_their_influence():
     assert model.feature_importances_.tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_features_are_calibrated_as_features_with_their_alpha(monkeypatch):
     monkeypatch.setattr(table_learner, "MOST_FEATURES", 40)
     (X, y), (new, truth) = waves(300), waves(1000, seed=1)
@@ -1320,6 +1341,7 @@ def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
     assert not trials.run("", kernel, [kernel] * 2).least_alpha
 
 
+@pytest.mark.slow
 def test_few_rows_of_much_noise_are_not_taken_for_exact():
     """With the alpha of the smallest error the median was .28, .07 and 2.7; it is 4.8, 7.2, 7.2."""
     for seed in (2, 19, 26):
@@ -1431,6 +1453,7 @@ def test_noise_that_grows_is_found_among_many_columns():
     assert np.median(std[high]) > 2 * np.median(std[low])
 
 
+@pytest.mark.slow
 def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tmp_path):
     day = pd.date_range("2024-01-01", periods=120).astype(str).to_numpy()
     X = pd.DataFrame({"day": day, "ref": [f"r{i}" for i in range(120)]})
@@ -1486,6 +1509,7 @@ def test_rows_of_more_columns_than_rows_keep_their_distances_in_fewer():
     assert coordinates(tall) is tall
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_share_one_length():
     X = gaussian(60, 3000)
     X[:, 0] *= 100  # it matters, and is far longer than the others
