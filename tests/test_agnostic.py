@@ -580,6 +580,7 @@ def test_more_columns_than_the_tables_count_are_refused():
 SLOW = [pytest.param(name, marks=pytest.mark.weekly) for name in ("tensor-sketch", "poly-sketch")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count-sketch", "hadamard-projection", "block", *SLOW])
 def test_more_numbers_than_an_int32_counts(name):
     features, X = given(name, np.float32)

@@ -96,6 +96,7 @@ def test_a_kernel_with_its_lengthscale(capsys, plain, name):
     assert result["methods"][0]["r2"] > 0.5
 
 
+@pytest.mark.slow
 def test_rows_beyond_memory_are_read_in_passes(capsys, plain, monkeypatch):
     """The model is fitted to all rows but those held out; the sample says what columns hold."""
     text = np.where(plain["a"] > 0, "above", "below")
@@ -378,6 +379,7 @@ def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_bad_predictions(capsys, globe):
     write("data.csv", globe)
     run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)

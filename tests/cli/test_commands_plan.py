@@ -263,6 +263,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("command", "kind"),

@@ -251,6 +251,7 @@ def test_what_is_left_out_is_told(capsys, plain):
     assert (result["train_rows"], result["methods"]) == (90, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["y", "kind"])
 def test_of_many_rows_held_out_columns_are_shuffled_in_some(capsys, mixed, target, monkeypatch):
     monkeypatch.setattr(verdict, "MOST_ROWS", 25)
@@ -276,6 +277,7 @@ def test_more_than_a_thousand_rows_held_out(capsys):
     assert sorted(result["shuffled"]) == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_fit_is_kept_whatever_ends_the_test(capsys, plain, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -22,6 +22,7 @@ pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installe
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fitted", "spelling"), [("data.parquet", str.lower), ("data.csv", str)])
 def test_booleans_are_the_same_in_every_format(capsys, fitted, spelling):
     rng = np.random.default_rng(0)

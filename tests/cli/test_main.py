@@ -112,6 +112,7 @@ def test_interrupt_of_an_import(module):
     assert done.stderr.strip().count("\n") == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", [[], ["--json"]], ids=["text", "JSON"])
 def test_a_full_disk_behind_standard_output(option):
     """One line and exit code 2, not a failure of the last flush."""

@@ -334,6 +334,7 @@ def test_one_standard_deviation_is_told_once(monkeypatch, tmp_path):
     assert figures[0].axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("places", "resolution"),
     [

@@ -110,6 +110,7 @@ def test_labels(capsys, plain):
     assert {"low", "middle", "high"} <= {*read.texts["text"]}
 
 
+@pytest.mark.slow
 def test_without_a_test_no_errors_are_shown(capsys, plain):
     write("data.csv", plain)
     run(capsys, "fit", "data.csv", "--target", "y", *QUICK, *UNTESTED, "--report", "fit.html")
@@ -128,6 +129,7 @@ def test_names_of_pages(capsys, plain):
     assert reason.startswith("--report fit.html exists already")
 
 
+@pytest.mark.slow
 def test_a_page_that_fails_comes_after_the_results(capsys, monkeypatch, plain):
     write("data.csv", plain)
     monkeypatch.setattr(page, "as_svg", lambda _: 1 / 0)

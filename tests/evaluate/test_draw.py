@@ -38,6 +38,7 @@ def test_errors_far_above_are_named(monkeypatch):
     assert not [text for text in whole.texts if "above" in text.get_text()]
 
 
+@pytest.mark.slow
 def test_one_method_far_ahead_leaves_the_others_in_the_picture(tmp_path):
     rng = np.random.default_rng(0)
     rows = [

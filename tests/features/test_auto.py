@@ -156,6 +156,7 @@ def test_other_kernels():
         gzk.KernelFeatures(gzk.Spherical(1.0), n_components=512).fit(S)
 
 
+@pytest.mark.slow
 def test_it_is_the_default_of_learners():
     X = rows(400, 3)
     model = make_pipeline(gzk.RandomFeatureRidge(alpha=1e-3, random_state=0)).fit(

@@ -230,6 +230,7 @@ def spectral(K, Z_kernel):
     return np.linalg.norm(K - Z_kernel, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("X", [clusters(), gaussian(300, 5)], ids=["clusters", "even"])
 def test_no_worse_than_the_published_algorithm(X):
     """Spectral error at equal samples, over twenty seeds, each with landmarks of its own."""

@@ -40,6 +40,7 @@ def test_mean_and_variance(degree, n_components, n_nonzeros):
     assert_variance(values, k, each)
 
 
+@pytest.mark.slow
 def test_the_gaussian_is_a_sum_of_degrees():
     """The mean is the series up to the last degree, and each degree has its variance."""
     X, Y = ball(50, 4), ball(50, 4, seed=1)

@@ -868,6 +868,7 @@ def refused(error, message, work, *args, **how):
     assert "batch 0" not in str(caught.value)
 
 
+@pytest.mark.slow
 @of_both
 def test_wrong_shapes_are_told_in_a_sentence(given):
     X, y = table_of(given)
@@ -928,6 +929,7 @@ def test_what_has_no_standard_deviation_says_what_has_one(given):
     refused(TypeError, message, clone(given).fit(X, y).predict, X, return_std=True)
 
 
+@pytest.mark.slow
 @of_both
 def test_names_of_columns_are_looked_at(given):
     X, y = table_of(given)

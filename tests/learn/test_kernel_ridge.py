@@ -709,6 +709,7 @@ def test_memory_maps_and_files(tmp_path):
     close(np.concatenate([part[1] for part in std]), whole)
 
 
+@pytest.mark.slow
 def test_dask():
     da = pytest.importorskip("dask.array")
     X, y, weight = data(1300)
@@ -1044,6 +1045,7 @@ def test_what_was_fitted_counts(solver, tmp_path):
             assert_array_equal(found, each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [None, 100])
 def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     X, y, _ = data(1500)
@@ -1093,6 +1095,7 @@ def test_sparse_rows_that_are_too_many_when_dense_are_told():
         KernelRidge().fit(wide, Y40)
 
 
+@pytest.mark.slow
 def test_small_fits_hold_the_matrix_and_large_ones_do_not():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (HELD_ROWS + 1, 2))

@@ -285,6 +285,7 @@ def numbered(n_chunks, stop=None):
     return X, X[:, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "parameters"),
     [*LEARNERS, (RandomFeaturePCA, {"n_components": 3})],

@@ -127,6 +127,7 @@ def test_centres_are_as_many_as_there_is_room_for(monkeypatch):
     assert "the whole kernel (1,000,000,000,000 bytes), 32 centres (" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_time_yields_to_memory(monkeypatch):
     """Where there is room for the whole kernel alone, it is taken however long it takes."""
     monkeypatch.setattr(cost, "features_bytes", lambda *_: 1e12)

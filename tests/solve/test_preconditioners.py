@@ -346,6 +346,7 @@ def test_few_steps_on_the_sphere(kernel, alpha):
     assert steps(kernel.resolve(X), X, alpha) <= 10
 
 
+@pytest.mark.slow
 def test_features_of_any_map():
     X = sphere(600, 3)
     kernel = Gaussian(4.0).resolve(X)

@@ -189,6 +189,7 @@ def test_few_rows_stay_here(monkeypatch):
     assert_array_equal(found.dual_coef_, clone(MODELS["whole"]).fit(X, y, weight).dual_coef_)
 
 
+@pytest.mark.slow
 def test_a_fitted_model_makes_its_products_itself(monkeypatch, tmp_path):
     X, y, weight = data()
     model = in_this_process(monkeypatch, MODELS["whole"], chunked(X, y, weight))

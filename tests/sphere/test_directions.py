@@ -74,6 +74,7 @@ def test_fibonacci_is_the_lattice_turned():
     np.testing.assert_allclose(turn @ turn.T, np.eye(3), rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "dim"), EVERY)
 def test_each_direction_is_uniform(method, dim):
     """First and last direction over 1000 seeds: mean 0 and covariance I/d within 5 standard errors.

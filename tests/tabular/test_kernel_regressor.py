@@ -68,6 +68,7 @@ UNWEIGHTED = dict.fromkeys(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:column 'x.' is .*outside the range")  # as some checks ask for
 @parametrize_with_checks(
     [KernelRegressor(cv=2, random_state=0), KernelClassifier(cv=2, random_state=0)],
@@ -461,6 +462,7 @@ def test_functions_without_noise_may_have_tiny_alphas():
     assert error < 3e-4
 
 
+@pytest.mark.slow
 def test_importances_count_the_slopes_of_a_trend():
     X = np.random.default_rng(0).standard_normal((200, 3))
     y = 3 * X[:, 0] + X[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(200)
@@ -682,6 +684,7 @@ def test_splits_of_scikit_learn_are_taken():
         assert KernelRegressor(cv=cv, random_state=0).fit(X, y).score(X, y) > 0.7
 
 
+@pytest.mark.slow
 def test_several_targets_share_the_kernel():
     X, y = waves(150)
     both = np.column_stack([y, -3 * y])
@@ -1160,6 +1163,7 @@ def test_shares_of_the_classes_are_predicted_where_nothing_can_be_learned():
 # ---- what is said and kept
 
 
+@pytest.mark.slow
 def test_a_fit_that_fails_changes_nothing():
     X, y = waves(100)
     model = KernelRegressor(random_state=0).fit(X, y)
@@ -1214,6 +1218,7 @@ def test_splitters_are_left_out_of_files(tmp_path):
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_other_outputs_of_scikit_learn_change_nothing():
     X, y = waves(100)
     wanted = fitted(100).predict(X)
@@ -1242,6 +1247,7 @@ def test_a_weight_without_an_inverse_is_named(learner):
     learner.fit(X, y > np.median(y), np.full(60, 1e-320))  # the unit changes nothing
 
 
+@pytest.mark.slow
 def test_the_largest_targets_do_not_overflow():
     X, y = waves(100)
     mean, std = KernelRegressor(random_state=0).fit(X, 1e300 * y).predict(X, return_std=True)
@@ -1382,6 +1388,7 @@ def test_the_kernel_that_is_nearly_linear_is():
     assert np.sqrt(np.mean((predicted - linear) ** 2)) < 0.02 * y.std()
 
 
+@pytest.mark.slow
 def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
     X = np.random.default_rng(0).uniform(size=(200, 3))
     y = (X[:, 0] > 0.5) + 2.0 * (X[:, 1] > 0.3)
