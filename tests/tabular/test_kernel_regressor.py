@@ -288,7 +288,8 @@ def test_deviations_beyond_the_rows_are_not_those_between():
         x = np.random.default_rng(seed).uniform(0, 1, (30, 1))
         model = KernelRegressor(random_state=0).fit(x, np.exp(2 * x[:, 0]))
         beyond = np.concatenate([np.linspace(-0.5, -0.1, 20), np.linspace(1.1, 1.5, 20)])
-        mean, std = model.predict(beyond[:, None], return_std=True)
+        with pytest.warns(UserWarning, match="outside the range of the fit"):
+            mean, std = model.predict(beyond[:, None], return_std=True)
         squares.append(np.mean(((mean - np.exp(2 * beyond)) / std) ** 2))
         assert any("Beyond the rows standard" in sentence for sentence in model.report_.sentences)
     assert 0.5 < np.sqrt(np.mean(squares)) < 2.5
@@ -1409,7 +1410,8 @@ def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
         known = model.predict(X[:5], return_std=True)[1]
         with pytest.warns(UserWarning, match="column 'kind' has levels that the fit did not see"):
             of_kind = model.predict(X[:5].assign(kind="new"), return_std=True)[1]
-        of_gap = model.predict(X[:5].assign(b=np.nan), return_std=True)[1]
+        with pytest.warns(UserWarning, match="column 'b' has no value, but had one in every row"):
+            of_gap = model.predict(X[:5].assign(b=np.nan), return_std=True)[1]
         for std in (of_kind, of_gap):
             if shift:
                 assert (std >= 0.99 * y.std()).all()
@@ -1557,7 +1559,8 @@ def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
     assert "60 centres" in str(model.report_)
     mean, std = model.predict(new, return_std=True)
     assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
-    _, far = model.predict(new[:5] + np.array([1e-2, 10.0, 1e5, 10.0]), return_std=True)
+    with pytest.warns(UserWarning, match="far outside the range of the fit"):
+        _, far = model.predict(new[:5] + np.array([1e-2, 10.0, 1e5, 10.0]), return_std=True)
     assert far.min() > 1.2 * np.median(std)
 
 
