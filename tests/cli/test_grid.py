@@ -132,7 +132,7 @@ def test_what_is_refused(capsys, globe, plain):
             ["model.gzk", "--grid", "0", "--output", "m.nc"],
             "--grid must be a number of degrees between 1e-09 and",
         ),
-        (["model.gzk", "--grid", "1", "--output", "m.tif"], "must end with .nc (NetCDF) or .csv"),
+        (["model.gzk", "--grid", "1", "--output", "m.png"], "must end with .nc"),
         (
             ["model.gzk", "--grid", "1", "--window", "9,1,2,3", "--output", "m.nc"],
             "--window 9,1,2,3 must be south,north,west,east",
