@@ -26,7 +26,8 @@ DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 DATES = (
     rf"\d{{4}}-{MONTH}-{DAY}([T ].*)?|"
     rf"({DAY}[./-]{MONTH}|{MONTH}[./-]{DAY})[./-](\d\d|\d{{4}})( .*)?|"
-    r"(?:[QTW]|KW) ?\d\d?[ /.-]*\d{4}|\d{4}[ /.-]?Q[1-4]"  # quarters and weeks
+    r"(?:[QTW]|KW) ?\d\d?[ /.-]*\d{4}|\d{4}[ /.-]?Q[1-4]|"  # quarters and weeks
+    r"(?:0[1-9]|1[0-2])\.(?:19|20)\d\d"  # months
 )
 PART = r"(?:0|[1-9]\d?)"  # dates with two digits of the year have zeros before some
 VERSIONS = rf"{PART}\.{PART}\.{PART}|\d{{1,3}}(?:\.\d{{1,3}}){{3}}"  # and addresses

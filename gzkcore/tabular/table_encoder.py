@@ -313,7 +313,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
             warn(SENTINEL.format(f"column {name!r}", f"{sentinel:g}", "number"), UserWarning)
-        if holds == NUMBERS and form is None and (seem := format_of_days(values[~missing])):
+        if holds == NUMBERS and not form and (seem := format_of_days(values[~missing])):
             warn(
                 f"column {name!r} holds numbers such as {values[~missing][0]:.0f}, which may be "
                 f"dates; pass pandas.to_datetime of them as text, or --date-format '{seem}'",

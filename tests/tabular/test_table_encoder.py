@@ -369,6 +369,11 @@ def test_numbers_that_may_be_days_are_told():
     days = pd.Series(pd.date_range("2015-01-03", periods=100)).dt.strftime("%d%m%Y").astype(int)
     with pytest.warns(UserWarning, match="such as 3012015, which may be dates; .*'%d%m%Y'"):
         TableEncoder().fit(pd.DataFrame({"d": days}))
+    with (
+        pytest.warns(UserWarning, match="holds numbers as text, such as '03012015'"),
+        pytest.warns(UserWarning, match="such as 3012015, which may be dates"),
+    ):
+        TableEncoder().fit(pd.DataFrame({"d": days.map("{:08d}".format)}))
 
 
 def test_codes_beside_each_other_are_told():
@@ -706,7 +711,7 @@ def test_a_saved_index_of_a_frame_is_left_out():
     assert np.ptp(encoder.transform(days)[:, 0]) > 0
 
 
-@pytest.mark.parametrize("form", ["%b-%y", "%y-%b"])
+@pytest.mark.parametrize("form", ["%b-%y", "%y-%b", "%m.%Y"])
 def test_categories_that_may_be_dates_are_told(form):
     months = pd.date_range("2020-01-01", periods=90, freq="MS").strftime(form)
     with pytest.warns(UserWarning, match="taken for categories: it holds texts such as '"):
