@@ -138,6 +138,15 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
+def words_of(options: dict[str, Any]) -> list[str]:
+    """Return the words of a command line that set these options, but for those left as they are."""
+    words = []
+    for name, value in options.items():
+        if value not in (None, False, 0):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return words
+
+
 def names_in(text: str) -> list[str]:
     """Return the names that a text lists, those with commas in quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])

@@ -207,7 +207,7 @@ def fit(
         from .page import write_page
         from .pictures import draw_frame
         from .recipes import places_among
-        from .show_frame import print_frame, to_dict
+        from .show_frame import next_step, print_frame, to_dict
 
         rows = read_rows(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
@@ -237,6 +237,7 @@ def fit(
         "plot": picture,
         "page": None,
         "notes": notes,
+        "next": next_step(context.params),
     }
     with progress() as report:
         write = functools.partial(write_page, found, result, context, report)

@@ -32,6 +32,7 @@ from .arguments import (
     origin,
     reads_a_table,
     widths_of,
+    words_of,
 )
 from .output import (
     collected_notes,
@@ -147,10 +148,7 @@ def _scaled(kernel: Any, X: Any) -> Any:
 
 
 def _fit_with(data: Path, given: dict[str, Any]) -> str:
-    words = []
-    for name, value in given.items():
-        if value not in (None, False, 0):
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    words = words_of(given)
     names = itertools.chain(["model"], (f"model-{i}" for i in itertools.count(2)))
     free = next(name for name in names if not Path(f"{name}{MODEL}").exists())
     if free != "model":  # the one that fit would not replace

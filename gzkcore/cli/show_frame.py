@@ -12,6 +12,7 @@ from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.tabular.table_encoder import NO_PLACES
 from gzkcore.tabular.table_rows import FOLDS
 
+from .arguments import words_of
 from .baselines import CONSTANTS
 from .held_out import FEW_ROWS
 from .maps import length_km, told_km
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
+# Of the options how a file is read; a model knows the others.
+OF_PREDICT = ("decimal_comma", "encoding", "thousands", "skip_lines")
 FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
@@ -128,7 +131,7 @@ def print_frame(result: dict[str, Any]) -> None:
         *text.notes,
         *picture_note(result["plot"]),
         *([f"Report: {result['page']}"] if result["page"] else []),
-        _next_step(result["model"], result["data"]),
+        f"Next: {result['next']}",
         "      --std adds standard deviations"
         if result["classes"] is None
         else "      --probabilities adds the probability of each label",
@@ -161,11 +164,13 @@ def _about_few(n_train: int, n_test: int) -> list[str]:
     return [f"{few}; --test-fraction 0.3 holds out more."]
 
 
-def _next_step(model: str, data: str) -> str:
-    end = ending(Path(data)) or ".csv"  # of standard input, or a folder
-    return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (
-        {".npz": ".npy", ".nc": ".csv"}.get(end, end)
-    )
+def next_step(options: dict[str, Any]) -> str:
+    """Return the command that predicts for a file written as that of a fit with these options."""
+    end = ending(Path(options["data"])) or ".csv"  # of standard input, or a folder
+    output = f"PREDICTED{ {'.npz': '.npy', '.nc': '.csv'}.get(end, end) }"
+    reading = words_of({name: options[name] for name in OF_PREDICT})
+    words = ["predict", str(options["model"]), f"NEW{end}", *reading, "--output", output]
+    return f"gzkcore {shlex.join(words)}"
 
 
 def _row(method: dict[str, Any], keys: list[str], written: Callable[[float], str]) -> list[str]:

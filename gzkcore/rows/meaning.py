@@ -18,6 +18,7 @@ from .dates import (
     DAY_FIRST,
     MONTH_FIRST,
     NEITHER,
+    ORDERS,
     UNLIKE_FIT,
     ZONED,
     ZONES_TOLD,
@@ -132,12 +133,13 @@ def _dates(
 ) -> Meaning | None:  # fmt: skip
     """Return the dates in texts, None if some of them are mostly none."""
     tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
-    if not reading.date_format and 2 * sum(map(str.isdecimal, tried)) > len(tried):
+    of_fit = [form for form in (known or [])[:1] if form != NEITHER]
+    forms = [*filter(None, [reading.date_format]), *of_fit]
+    if not {*forms} - {*ORDERS} and 2 * sum(map(str.isdecimal, tried)) > len(tried):
         meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
-    of_fit = [form for form in (known or [])[:1] if form != NEITHER]
-    for form in filter(None, [reading.date_format, *of_fit]):
+    for form in forms:
         if dates_of(tried, tried != "", form)[1].mean() <= 0.5:
             return _dated(texts, there, form, known)
     few = min(dates_of(tried, tried != "", form)[1].mean() for form in (DAY_FIRST, MONTH_FIRST))

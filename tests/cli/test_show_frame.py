@@ -8,7 +8,15 @@ import pytest
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli.commands_predict import _named
 from gzkcore.cli.maps import told_km
-from gzkcore.cli.show_frame import _about_best, _about_columns, _alike, _number, _rate, _row
+from gzkcore.cli.show_frame import (
+    _about_best,
+    _about_columns,
+    _alike,
+    _number,
+    _rate,
+    _row,
+    next_step,
+)
 from gzkcore.cli.verdict import _judged_labels
 
 
@@ -96,3 +104,13 @@ def test_many_new_columns_are_told_by_the_first_and_the_last():
     assert _named(["P", "P_STD"]) == "P and P_STD"
     many = ["P", *(f"P_{label}" for label in "abcde")]
     assert _named(many) == "P and 5 probabilities, P_a to P_e"
+
+
+def test_the_prediction_to_run_next_reads_files_as_the_fit_did():
+    asked = {"data": "data.csv", "model": "model.gzk", "decimal_comma": False, "encoding": None,
+             "thousands": None, "skip_lines": 0, "date_format": "%y%m%d", "missing": ""}  # fmt: skip
+    plain = "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv"
+    assert next_step(asked) == plain
+    asked.update(decimal_comma=True, encoding="cp850", thousands=".", skip_lines=3)
+    told = "--decimal-comma --encoding cp850 --thousands . --skip-lines 3 --output"
+    assert next_step(asked) == plain.replace("--output", told)

@@ -179,6 +179,16 @@ def test_dates_with_two_readings_and_a_format():
     assert column(text, date_format="%d%m%y")[0][0] == DAY
 
 
+def test_a_format_is_that_of_the_next_table_too():
+    days, more = ["201112", "110130", "120409"], {"date_format": "%y%m%d"}
+    table = opened(below("a", days), **more)
+    fitted = read_frame(table, ["a"], lambda *_: None).frame["a"]
+    new = opened(below("a", days[:1]))  # which is December 2011 too
+    new.forms = table.forms
+    _, columns, _ = next(new.columns(["a"]))
+    assert typed(new, "a", columns["a"], "date") == fitted[0] == np.datetime64("2020-11-12")
+
+
 def test_the_order_of_day_and_month_is_not_guessed_from_other_dates():
     table = opened(below("a", ["2024-12-31", "2024-12-30"]))
     read_frame(table, ["a"], lambda *_: None)
