@@ -49,9 +49,10 @@ ZONES = {
     "mdt": -6, "pst": -8, "pdt": -7, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "eet": 2,
     "eest": 3, "msk": 3, "jst": 9, "aest": 10, "aedt": 11,
 }  # fmt: skip
-ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
+ZONES_TOLD = "times of column {!r} that have a zone are converted to UTC"
+ZONES_LACK = ZONES_TOLD + "; others, such as {!r}, have none, and are taken as UTC"
 ZONED = "zoned"  # the second part of the form of such a column
-UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are taken as UTC"
+UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are read as UTC"
 # Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
 DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAYS = 19000101, 21001231  # whole numbers between these may be days
@@ -127,17 +128,17 @@ def order_of(texts: list[str]) -> str | None:
 
 def dates_of(
     texts: Values, there: NDArray[np.bool_], form: str = NEITHER
-) -> tuple[Values, NDArray[np.bool_], bool]:
-    """Return dates of text in UTC, which texts are none, and whether any has a zone.
+) -> tuple[Values, NDArray[np.bool_], bool, str]:
+    """Return dates of text in UTC, which texts are none, if any has a zone, and one without.
 
     Dates of rows where no text is `there` are missing. The form is one of `ORDERS`, or the format
     of all, see strptime.
     """
-    dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
+    dates, zoned, plain = np.full(len(texts), np.datetime64("NaT", "us")), False, ""
     if form in ORDERS and all(map(PLAIN.fullmatch, texts[there])):
         try:
             dates[there] = texts[there].astype("M8[us]")
-            return dates, np.zeros(len(texts), dtype=bool), False
+            return dates, np.zeros(len(texts), dtype=bool), False, ""
         except ValueError:  # no such day
             pass
     for row in np.flatnonzero(there):
@@ -145,16 +146,19 @@ def dates_of(
             date = _date(texts[row], form)
         except ValueError:
             continue
-        zoned |= bool(date.utcoffset())
-        dates[row] = date.astimezone(datetime.UTC).replace(tzinfo=None)
-    return dates, there & np.isnat(dates), zoned
+        if date.tzinfo is None:
+            plain = plain or texts[row]
+        else:
+            zoned |= bool(date.utcoffset())
+            date = date.astimezone(datetime.UTC).replace(tzinfo=None)
+        dates[row] = date
+    return dates, there & np.isnat(dates), zoned, plain
 
 
 def _date(text: str, form: str) -> datetime.datetime:
     """Return the date in a text, or raise ValueError."""
     if form not in ORDERS:
-        date = datetime.datetime.strptime(text, form)
-        return date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
+        return datetime.datetime.strptime(text, form)
     if found := CTIME.fullmatch(text):
         text = "{1} {0} {4} {2}{3}".format(*found.groups(""))
     text = LOGGED.sub(r"\1 \2", text)
@@ -186,12 +190,14 @@ def _date(text: str, form: str) -> datetime.datetime:
     return date + datetime.timedelta(days=int(ends))
 
 
-def _zone_of(part: dict[str, str]) -> datetime.tzinfo:
-    """Return the zone in a date, or raise ValueError."""
-    name = part.get("zone", "z")
+def _zone_of(part: dict[str, str]) -> datetime.tzinfo | None:
+    """Return the zone in a date, None if it has none, or raise ValueError."""
+    name = part.get("zone", "")
     if "sign" in part:
         east = datetime.timedelta(hours=int(part["hours"]), minutes=int(part.get("minutes", 0)))
         return datetime.timezone(-east if part["sign"] == "-" else east)
+    if not name:
+        return None
     if name.lower() in ZONES:
         return datetime.timezone(datetime.timedelta(hours=ZONES[name.lower()]))
     try:

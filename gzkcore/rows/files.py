@@ -302,7 +302,7 @@ class Table:
                     told = (
                         f"{text!r} has a point, where others have a decimal comma; write all alike"
                     )
-                raise self.in_doubt(int(rows[wrong]), name, told)
+                raise self.in_doubt([rows[wrong]], name, told)
         elif row is not None:
             before, after = (plain_value(each[row]) for each in (column, plain))
             told = f"{before!r} is read as {after}, since {mark!r} separates thousands"
@@ -329,9 +329,10 @@ class Table:
         if first == 0:
             raise ValueError(f"{self.path} has columns, but no rows; pass a file with rows")
 
-    def in_doubt(self, row: int, name: str, readings: str) -> ValueError:
-        """Return the error of a text, in a row from 0, that has two readings."""
-        return ValueError(f"{self.path}: data row {row + 1}, column {name!r}: {readings}")
+    def in_doubt(self, rows: Sequence[int], name: str, readings: str) -> ValueError:
+        """Return the error of a text, or two, in rows from 0, with two readings."""
+        where = " and data row ".join(f"{row + 1}" for row in rows)
+        return ValueError(f"{self.path}: data row {where}, column {name!r}: {readings}")
 
     def bad_type(self, name: str, holds: str) -> BadValueError:
         """Return the error of a column of things that nobody can compare."""

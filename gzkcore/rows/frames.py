@@ -268,7 +268,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
     if not settled and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
         raise table.in_doubt(
-            int(rows[row]), name,
+            [rows[row]], name,
             f"{text!r} may be {text.replace('.', '')} or {text}; --thousands . or --thousands , "
             "settles it",
         )  # fmt: skip
@@ -301,8 +301,7 @@ def _of_text(
         if kind != TEXT:
             found = meaning_of(values, there, reading, kind, table.forms.get(name))
     except DoubtError as doubt:
-        row = int(np.argmax(there))
-        raise table.in_doubt(int(rows[row]), name, str(doubt)) from None
+        raise table.in_doubt([rows[row] for row in doubt.rows(values)], name, str(doubt)) from None
     if found is None and name == table.of_numbers:
         parsed = np.array([as_number(text) for text in texts])
         found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])

@@ -21,6 +21,7 @@ from .dates import (
     ORDERS,
     UNLIKE_FIT,
     ZONED,
+    ZONES_LACK,
     ZONES_TOLD,
     dates_in,
     dates_of,
@@ -78,6 +79,15 @@ DEFAULT = Reading()
 
 class DoubtError(ValueError):
     """Texts have two readings."""
+
+    def __init__(self, readings: str, *texts: str) -> None:
+        super().__init__(readings)
+        self.texts = texts
+
+    def rows(self, texts: Values) -> list[int]:
+        """Return the first rows whose texts have these in them."""
+        every = [*enumerate(texts)]
+        return [next(row for row, text in every if one in (text or "")) for one in self.texts]
 
 
 class Meaning(NamedTuple):
@@ -150,14 +160,22 @@ def _dates(
         text = next(text for text in some if order_of([text]) is None)
         raise DoubtError(
             f"{text!r} may have the day or the month first; --date-format '{DAY_FIRST}' or "
-            f"'{MONTH_FIRST}' settles it"
+            f"'{MONTH_FIRST}' settles it",
+            text,
         )
-    return _dated(texts, there, order, known)
+    meant = _dated(texts, there, order, known)
+    odd = {order_of([text]): text for text in texts[meant.wrong]} if order else {}
+    both = {order: next((text for text in some if order_of([text]) == order), "")} | odd
+    if {DAY_FIRST, MONTH_FIRST} <= both.keys():
+        day, month = both[DAY_FIRST], both[MONTH_FIRST]
+        told = f"{day!r} has the day first, but {month!r} the month; write all in one order"
+        raise DoubtError(told, day, month)
+    return meant
 
 
 def _dated(texts: Values, there: NDArray[np.bool_], form: str, known: list[str] | None) -> Meaning:
-    dates, wrong, zoned = dates_of(texts, there, form)
-    notes = [ZONES_TOLD] if zoned else []
+    dates, wrong, zoned, plain = dates_of(texts, there, form)
+    notes = [ZONES_LACK.format("{!r}", plain) if plain else ZONES_TOLD] if zoned else []
     if known is not None:
         unlike = zoned != (ZONED in known)
         notes = [UNLIKE_FIT.format("{!r}", "a" if zoned else "no")] if unlike else []
@@ -245,7 +263,8 @@ def _doubt(text: str) -> DoubtError:
     """Return the error of a comma that may separate thousands or be a decimal comma."""
     return DoubtError(
         f"{text!r} may be {text.replace(',', '')} or {text.replace(',', '.')}; --thousands , or "
-        "--decimal-comma settles it"
+        "--decimal-comma settles it",
+        text,
     )
 
 

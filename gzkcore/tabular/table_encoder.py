@@ -730,7 +730,7 @@ def _numbers_of_objects(name: str, values: Values, fitted: str, form: list[str] 
     try:
         meant = kind and meaning_of(texts, there, DEFAULT, kind, form)
     except DoubtError as doubt:
-        raise ValueError(f"column {name!r}: {doubt}, or convert it") from None
+        raise ValueError(f"column {name!r}: {doubt}, or convert it{_where(doubt, texts)}") from None
     if meant:
         tell(name, texts, meant)
         return _seconds_or_numbers(name, meant)[0]
@@ -759,7 +759,8 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     try:
         meant = meaning_of(texts, there, DEFAULT)
     except DoubtError as doubt:
-        warn(f"column {name!r} is taken for text: {doubt}, or convert it", UserWarning)
+        told = f"{doubt}, or convert it{_where(doubt, texts)}"
+        warn(f"column {name!r} is taken for text: {told}", UserWarning)
         return None
     if meant is None:
         return None
@@ -772,6 +773,10 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
             meant = meant._replace(notes=[note])
     tell(name, texts, meant)
     return meant
+
+
+def _where(doubt: DoubtError, texts: Values) -> str:
+    return f" (row {' and row '.join(map(str, doubt.rows(texts)))})"
 
 
 def _seconds_or_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:

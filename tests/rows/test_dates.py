@@ -72,7 +72,7 @@ from gzkcore.rows.dates import dates_in, dates_of, format_of_days
 def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dates, wrong, had_zone = dates_of(np.array([text], dtype=object), np.ones(1, bool))
+        dates, wrong, had_zone, _ = dates_of(np.array([text], dtype=object), np.ones(1, bool))
     if expected is None:
         assert wrong[0]
     else:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gzkcore.cli.arguments import chosen_columns, reading_of
@@ -201,6 +202,34 @@ def test_the_order_of_day_and_month_is_not_guessed_from_other_dates():
     new.forms = table.forms
     found = typed(new, "a", next(new.columns(["a"]))[1]["a"], "date")
     assert found[1] == np.datetime64("2024-04-03")
+
+
+@pytest.mark.parametrize("n_others", [1, 30])
+@pytest.mark.parametrize(("first", "second", "rows"), [
+    ("13/02/2020", "02/14/2020", "1 and data row 2"),
+    ("02/14/2020", "13/02/2020", "2 and data row 1"),
+])  # fmt: skip
+def test_days_and_months_are_first_in_one_column(first, second, rows, n_others):
+    text = below("a", [first, second, *["05/02/2020"] * n_others])
+    told = "'13/02/2020' has the day first, but '02/14/2020' the month; write all in one order"
+    with pytest.raises(ValueError, match=f"data row {rows}, column 'a': {told}"):
+        column(text)
+    frame = pd.DataFrame({"a": [first, second, *["05/02/2020"] * n_others]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TableEncoder().fit(frame)
+    rows = "(row {} and row {})".format(*((0, 1) if first[0] == "1" else (1, 0)))
+    assert f"'a' is taken for text: {told}, or convert it {rows}" in str(caught[0].message)
+
+
+def test_zones_that_differ_between_rows():
+    zoned = ["2024-03-31 01:30+01:00", "2024-03-31 03:30+02:00", "2024-03-31T00:30:00Z"]
+    found, told = column(below("a", zoned))
+    times = np.array(["2024-03-31T00:30", "2024-03-31T01:30", "2024-03-31T00:30"], "M8[us]")
+    np.testing.assert_array_equal(found, times)
+    assert told == "times of column 'a' that have a zone are converted to UTC"
+    _, told = column(below("a", [*zoned, "2024-03-31 04:30", ""]))
+    assert told.endswith("; others, such as '2024-03-31 04:30', have none, and are taken as UTC")
 
 
 def test_months_with_a_point_are_no_decimal_numbers():
