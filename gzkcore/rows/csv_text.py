@@ -349,7 +349,9 @@ def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
     """Return names, and one more, "", where each row has a name before all others, as R writes."""
     if not rows or {len(row) for row in rows} != {len(names) + 1}:
         return names
-    return [*names, ""] if not any(row[-1] for row in rows) else ["", *names]
+    if not any(row[-1] for row in rows):
+        return [*names, ""]
+    return ["", *names] if len({row[0] for row in rows}) == len(rows) else names
 
 
 def distinct(names: list[str]) -> list[str]:

@@ -581,12 +581,16 @@ class CsvTable(Table):
         self._parsed(piece, names, keep)
         if not ragged:
             return None
-        row = ragged[0]
+        row, width = ragged[0], len(self.names)
+        what = "mend it, or leave out lines above the names: --skip-lines"
+        if row.actual_columns < width and any(len(each) == width for each in self._rows):
+            what = "mend it, or delete it if it stands below the table"
+        elif self._delimiter == "," and all(map(is_number, row.text.split(","))):
+            what = "if it has decimal commas, write semicolons between the values"
         return ValueError(
             f"{self.path}: data row {first + row.number} has "
-            f"{counted(row.actual_columns, 'value')}, but there are "
-            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}; mend it, or leave out "
-            "lines above the names: --skip-lines"
+            f"{counted(row.actual_columns, 'value')}, but there are {counted(width, 'column')}: "
+            f"{row.text[:60]!r}; {what}"
         )
 
 

@@ -7,6 +7,7 @@ refused, unless it is a short list of codes.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,11 @@ KINDS = (NUMBER, DATE, TEXT)
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
 MONTHS = "^(0[1-9]|1[0-2])[.](19|20)[0-9][0-9]$"  # 03.2017, which is a number too
+# A text of a last row that sums up those above.
+FOOTER = re.compile(
+    r"\W*((grand |sub)?totals?|sums?|summe|gesamt|average|avg|mean|median|minimum|maximum)\W*",
+    re.IGNORECASE,
+)
 SEEN = 1000  # rows whose points may separate thousands
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
@@ -141,12 +147,25 @@ def read_frame(
             pieces = [piece.thinned(share) for piece in pieces]
         pieces.append(_Piece(numbers, keys, columns).thinned(share))
         report("reading", done)
+    for name in names:
+        if (told := _footer(columns[name])) is not None:
+            where = f"{told!r} in data row {n_rows}, column {name!r}; if so, delete it"
+            warn(f"the last row seems to sum up others: {where}", UserWarning)
     numbers = np.concatenate([piece.numbers for piece in pieces])
     values = {}
     for name in names:
         column = _joined([piece.columns.pop(name) for piece in pieces])
         values[name] = typed(table, name, column, rows=numbers)
     return FrameSample(Frame(values), numbers, n_rows)
+
+
+def _footer(column: Any) -> str | None:
+    """Return the last text of a column if it is a word for a sum, or the like, and there once."""
+    last = plain_value(column[-1])
+    if not isinstance(last, str) or not FOOTER.fullmatch(last):
+        return None
+    others = (plain_value(value) for value in column[:-1])
+    return None if last in others else last
 
 
 class _Piece(NamedTuple):

@@ -312,6 +312,25 @@ def test_lines_above_in_other_tables(text):
     assert opened(text, skip_lines=2).names[-1] == "y"
 
 
+@pytest.mark.parametrize(("rows", "told"), [
+    (["0,4,0,37", "1,5,2,7"], "1 has 4 values, but there are 2 columns: '0,4,0,37'; if it has dec"),
+    (["3,1,5", "3,2,7"], "1 has 3 values, but there are 2 columns: '3,1,5'; if it has decimal com"),
+    (["1,2", "3,4", "# by me"], "3 has 1 value, but .*'# by me'; mend it, or delete it if it stands"),
+    (["1,2", "3,4,x"], "2 has 3 values, but .*'3,4,x'; mend it, or leave out lines above"),
+])  # fmt: skip
+def test_rows_of_other_widths(rows, told):
+    with pytest.raises(ValueError, match=f"data row {told}"):
+        column("\n".join(["a,b", *rows]) + "\n", "b")
+
+
+def test_a_last_row_that_sums_up_others():
+    text = below("a", ["n", "s", "Total:"], more="2.5")
+    told = "the last row seems to sum up others: 'Total:' in data row 3, column 'a'; if so, delete"
+    assert told in column(text)[1]
+    for others in (["Total", "s", "Total"], ["n", "s", "Total war"], ["Total", "n", "s"]):
+        assert column(below("a", others))[1] == ""
+
+
 def test_lines_of_a_logger_above_the_names():
     text = "Logger 7\nSite: Ulm, Bern\n\na,b,c\n" + "1,2,3\n" * 6
     with pytest.raises(ValueError, match=r"only column is 'Logger 7'; line 4 has it: --skip-lin"):
