@@ -56,6 +56,11 @@ UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are
 # Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
 DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAYS = 19000101, 21001231  # whole numbers between these may be days
+EXCEL, EXCEL_FIRST = (35_000, 60_000), np.datetime64("1899-12-30")  # days from 1995 to 2064
+OF_DAYS = re.compile(  # a name
+    r"date|datum|fecha|zeit|timestamp|(?:^|[\W_\d])(?:day|time|tag|jour|data|when)s?(?:$|[\W_\d])",
+    re.IGNORECASE,
+)
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
 NOW_MOST = 2068  # a year of two digits is no later
 
@@ -89,14 +94,33 @@ def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
     return dates
 
 
+def about_days(name: str, values: Doubles) -> str:
+    """Say that the numbers of a column may be days, and how to read them as such, or "".
+
+    These are days of Excel in a column called so, or have a format.
+    """
+    if form := format_of_days(values):
+        return f"may be dates; pass pandas.to_datetime of them as text, or --date-format '{form}'"
+    many = OF_DAYS.search(name) is not None and np.unique(values).size >= FEWEST_MONTHS
+    if not many or values.min() < EXCEL[0] or values.max() > EXCEL[1]:
+        return ""
+    return (
+        f"may be Excel's days, {EXCEL_FIRST + int(values[0])}; write them as dates there, or pass "
+        f"pandas.to_datetime(..., unit='D', origin='{EXCEL_FIRST}')"
+    )
+
+
 def format_of_days(values: Doubles) -> str:
-    """Return the format of days that numbers seem to be, 31122024, 2024366 or 241231, or "".
+    """Return the format of days that numbers seem to be, 31122024, 2024366, 241231, 31.12, or "".
 
     They are all days, and many differ.
     """
-    if not values.size or values.min() < 10101 or values.max() > 31129999 or np.any(values % 1):
-        return ""
     days = np.unique(values)
+    months = np.round(days % 1 * 100, 6)
+    if days.size >= FEWEST_MONTHS and np.all(_within(days // 1, 31) & _within(months, 12)):
+        return "%d.%m" if np.unique(months).size > 2 and not np.any(months % 1) else ""
+    if not values.size or days[0] < 10101 or days[-1] > 31129999 or np.any(days % 1):
+        return ""
     a, b, c = days // 1e4, days // 100 % 100, days % 100
     first, second, year = days // 1e6, a % 100, days % 1e4
     now = (year >= 1900) & (year <= 2100)

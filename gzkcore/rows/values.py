@@ -32,10 +32,19 @@ FEW_NINES = 99.0  # up to which a code repeats
 OFTEN = 5  # times as often as any other number: 99 stands for a missing value
 VERY_FAR = 10  # times as far as others are from each other: one target is told
 LEAST_GAP = 1e-300  # so that none is divided by 0
-SENTINEL = (
-    "{0} has the {2} {1}, far from all others or far more often; if it stands for a missing value, "
-    "leave it empty (NaN; --missing={1} in the command), or if it is a target drop such rows"
-)
+# A choice, both: 0 may stand for a missing value if it is this many standard deviations below the
+# mean of the others, and so many times as far from them as they are from each other.
+ZERO_BELOW, ZERO_GAP = 3.5, 2.0
+
+
+def about_sentinel(what: str, code: Any, kind: str = "number") -> str:
+    """Say that such a number or date, which `what` has, may stand for a missing value."""
+    code = f"{code:g}" if kind == "number" else code
+    option = "" if code == "0" else f"; --missing={code} in the command"  # which means all columns
+    return (
+        f"{what} has the {kind} {code}, far from all others or far more often; if it stands for a "
+        f"missing value, leave it empty (NaN{option}), or if it is a target drop such rows"
+    )
 
 
 def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
@@ -46,11 +55,13 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     digits it may be nearer if no other number has its sign. Two or three such numbers, as 998 and
     999, may be beside each other. 999 and the like need not repeat if they are three times as far,
     nor does any target that is ten times as far: it spoils the fit. 99 and the like may be among
-    the others if no number is there nearly as often.
+    the others if no number is there nearly as often, and 0 may be nearer to numbers of one sign.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
         return None
+    if _are_zeros_apart(found, counts):
+        return 0.0
     for order in (slice(None), slice(None, None, -1)):
         ends, repeats = np.abs(found[order][: MOST_CODES + 1]), counts[order]
         sides = (found[order] < 0) if order.step is None else (found[order] > 0)
@@ -70,6 +81,17 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     often = float(found[int(np.argmax(counts))])
     is_nines = abs(often) >= FEW_NINES and {*f"{abs(often):g}"} == {"9"}
     return often if is_nines and most >= max(FEWEST_REPEATS, OFTEN * second) else None
+
+
+def _are_zeros_apart(found: Doubles, counts: NDArray[Any]) -> bool:
+    """Say whether 0 repeats far from all other of these different numbers, which have one sign."""
+    others, times, repeats = np.abs(found[found != 0]), counts[found != 0], counts[found == 0].sum()
+    if not FEWEST_REPEATS <= repeats <= times.sum() or found[0] < 0 < found[-1]:
+        return False
+    others = np.sort(others / others.max())
+    mean, near = np.average(others, weights=times), others[: 1 + others.size // 2]
+    spread = math.sqrt(np.average(np.square(others - mean), weights=times))
+    return bool(mean > ZERO_BELOW * spread and near[0] >= ZERO_GAP * np.diff(near).max())
 
 
 class BadValueError(ValueError):

@@ -75,7 +75,7 @@ from gzkcore.rows.categories import (
     texts_of,
     warn_of_doubt,
 )
-from gzkcore.rows.dates import format_of_days, seconds_of, seconds_of_array
+from gzkcore.rows.dates import about_days, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.index import SEEN, is_comment, is_index
 from gzkcore.rows.meaning import (
@@ -89,7 +89,7 @@ from gzkcore.rows.meaning import (
     tell,
 )
 from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
-from gzkcore.rows.values import SENTINEL, Values, bare, missing_of, sentinel_of
+from gzkcore.rows.values import Values, about_sentinel, bare, missing_of, sentinel_of
 
 from .looks import Look
 
@@ -312,17 +312,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             found["form"] = form
         if holds == NUMBERS and (sentinel := sentinel_of(values[~missing])) is not None:
             found["sentinel"] = sentinel
-            warn(SENTINEL.format(f"column {name!r}", f"{sentinel:g}", "number"), UserWarning)
-        if holds == NUMBERS and not form and (seem := format_of_days(values[~missing])):
-            warn(
-                f"column {name!r} holds numbers such as {values[~missing][0]:.0f}, which may be "
-                f"dates; pass pandas.to_datetime of them as text, or --date-format '{seem}'",
-                UserWarning,
-            )
+            warn(about_sentinel(f"column {name!r}", sentinel), UserWarning)
+        if holds == NUMBERS and not form and (seem := about_days(name, values[~missing])):
+            example = f"{values[~missing][0]:.9g}"
+            warn(f"column {name!r} holds numbers such as {example}, which {seem}", UserWarning)
         if holds == DATES:
             if (code := sentinel_of(values[~missing] / DAY + BEYOND)) is not None:
                 day = np.datetime64(round((code - BEYOND) * DAY), "s").astype("M8[D]")
-                warn(SENTINEL.format(f"column {name!r}", day, "date"), UserWarning)
+                warn(about_sentinel(f"column {name!r}", day, "date"), UserWarning)
             if periods := periods_of(values[~missing]):
                 found["periods"] = periods
         return found

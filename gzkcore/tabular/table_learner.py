@@ -46,7 +46,7 @@ from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
-from gzkcore.rows.values import SENTINEL, sentinel_of
+from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import SolveProgress
 
@@ -510,7 +510,7 @@ def _tell_codes(Y: Doubles, report: Report) -> None:
     """Warn of targets that seem to be codes for missing ones, and report them."""
     for column in Y.T:
         if (sentinel := sentinel_of(column, of_targets=True)) is not None:
-            told = SENTINEL.format("y", f"{sentinel:g}", "number")
+            told = about_sentinel("y", sentinel)
             warn(told, UserWarning)
             report.say(f"{told}.")
 

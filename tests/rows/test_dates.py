@@ -1,11 +1,12 @@
 """Dates in text."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
-from gzkcore.rows.dates import dates_in, dates_of, format_of_days
+from gzkcore.rows.dates import about_days, dates_in, dates_of, format_of_days
 
 
 @pytest.mark.parametrize(("text", "expected", "zoned"), [
@@ -111,6 +112,7 @@ def test_few_months_are_dates_where_the_fit_had_dates():
 
 @pytest.mark.parametrize(("form", "expected"), [
     ("%d%m%Y", "%d%m%Y"), ("%m%d%Y", "%m%d%Y"), ("%Y%j", "%Y%j"), ("%y%m%d", "%y%m%d"),
+    ("%d.%m", "%d.%m"),
 ])  # fmt: skip
 def test_numbers_that_may_be_days(form, expected):
     days = np.datetime64("2015-03-20") + 7 * np.arange(100)
@@ -127,3 +129,17 @@ def test_other_numbers_are_no_days():
         assert format_of_days(np.floor(rng.uniform(0, most, 200))) == ""
     assert format_of_days(10101.0 + np.arange(20)) == ""
     assert format_of_days(np.empty(0)) == ""
+    assert format_of_days(np.arange(1, 31) + 0.1) == ""
+
+
+@pytest.mark.parametrize(("name", "start", "told"), [
+    ("saleDate", 44927, "may be Excel's days, 2023-01-01; write them as dates there, or pass"),
+    ("time", 44927.25, "may be Excel's days, 2023-01-01"),
+    ("fecha_de_venta", 44927, "may be Excel's days"),
+    ("price", 44927, "^$"),
+    ("dayton", 44927, "^$"),
+    ("date", 59995, "^$"),
+])  # fmt: skip
+def test_days_of_excel(name, start, told):
+    assert re.search(told, about_days(name, start + np.arange(10.0)))
+    assert about_days(name, start + np.arange(5.0)) == ""

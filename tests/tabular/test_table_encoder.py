@@ -321,6 +321,18 @@ def test_codes_for_missing_numbers_are_told(code):
     assert told.endswith(f": x0 ({code:g}).")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_zeros_that_stand_for_missing_numbers_are_told(sign):
+    rng = np.random.default_rng(0)
+    pressure = sign * rng.normal(72, 12, 300).round()
+    pressure[:20] = 0
+    with pytest.warns(UserWarning, match=r"'x0' has the number 0, far .* empty \(NaN\), or if"):
+        TableEncoder().fit(pressure[:, None])
+    counts, rain = rng.poisson(3, 300), np.maximum(0, rng.normal(0, 5, 300))
+    for values in (counts, rain, rng.normal(0, 1, 300).round(1), pressure[18:]):
+        TableEncoder().fit(np.asarray(values, dtype=float)[:, None])  # warnings are errors
+
+
 def test_logarithms_are_those_of_the_reference():
     rng = np.random.default_rng(0)
     income, angle = np.exp(2 * rng.standard_normal(500)), rng.uniform(0, 360, 500)
@@ -363,6 +375,11 @@ def test_a_code_among_the_others_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TableEncoder().fit(np.round(x[:, None] / 4))
+
+
+def test_days_of_excel_are_told():
+    with pytest.warns(UserWarning, match="'day' holds numbers such as 45000, which may be Excel's"):
+        TableEncoder().fit(pd.DataFrame({"day": np.arange(45000, 45100)}))
 
 
 def test_numbers_that_may_be_days_are_told():
