@@ -17,6 +17,8 @@ import numpy as np
 from gzkcore._util.extras import needs
 
 HEADS = 200  # rows of a sheet among which the names of columns may stand
+MOST_FILES = 5  # of a folder, that are named
+HIDDEN = re.compile(r"(.*/)?[._]")  # files in a folder
 JSON_BYTES = 1 << 24  # of lines of JSON, parsed at a time
 JSON_TYPES = {
     bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list",
@@ -46,14 +48,12 @@ def parquet(path: Path) -> Columns:
     from pyarrow.parquet import read_schema
 
     base = path if path.is_dir() else path.parent
-    files = [path]
+    files, others = [path], []
     if path.is_dir():
-        named = (file for file in path.rglob("*") if OPENED.get(file.suffix.lower()) is parquet)
-        hidden = re.compile(r"(.*/)?[._]")
-        files = sorted(
-            file for file in named
-            if file.is_file() and not hidden.match(file.relative_to(path).as_posix())
-        )  # fmt: skip
+        every = ((file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")))
+        shown = [(f, name) for f, name in every if f.is_file() and not HIDDEN.match(name)]
+        files = [f for f, _ in shown if OPENED.get(f.suffix.lower()) is parquet]
+        others = [name for f, name in shown if OPENED.get(f.suffix.lower()) is not parquet]
     if not files:
         raise ValueError(f"{path}: this is a folder without .parquet files; name a file")
     while "=" in base.name:
@@ -65,7 +65,10 @@ def parquet(path: Path) -> Columns:
     options["partitioning"] = None if folders & {*own.names} else "hive"
     paths = [*map(str, files)]
     schema, note = _of_all(ds.dataset(paths, **options))
-    return _of_dataset(ds.dataset(paths, schema=schema, **options), note)
+    more = f" and {len(others) - MOST_FILES:,} more" * (len(others) > MOST_FILES)
+    apart = f"no .parquet files, and left out: {', '.join(others[:MOST_FILES])}{more}"
+    told = "; ".join(filter(None, [note, apart * bool(others)]))
+    return _of_dataset(ds.dataset(paths, schema=schema, **options), told)
 
 
 def _of_all(found: Any) -> tuple[Any, str]:

@@ -34,7 +34,7 @@ VERY_FAR = 10  # times as far as others are from each other: one target is told
 LEAST_GAP = 1e-300  # so that none is divided by 0
 # A choice, both: 0 may stand for a missing value if it is this many standard deviations below the
 # mean of the others, and so many times as far from them as they are from each other.
-ZERO_BELOW, ZERO_GAP = 3.5, 2.0
+ZERO_BELOW, ZERO_GAP = 3.8, 3.0
 
 
 def about_sentinel(what: str, code: Any, kind: str = "number") -> str:

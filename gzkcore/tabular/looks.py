@@ -20,6 +20,9 @@ EMPTY = "column {!r} has no value, but had one in every row of the fit: its medi
 CODES = 0, -1, -9, -99  # that stand for missing values too, though not far outside
 CODE = "if it stands for a missing value, leave it empty"
 UNIT = "if it is in another unit, convert it"
+# A choice, both: nearly all numbers are like the fit once multiplied by a factor, and span as much.
+FACTORS, NEARLY_ALL, SPANNED = (0.1, 0.01, 0.001, 10.0, 100.0, 1000.0), 0.95, 0.25
+FACTOR = "{} by {:.0f} they are like the fit; "
 EXTRAPOLATED = "predictions there are extrapolated"
 
 
@@ -32,6 +35,8 @@ class Look:
         self.counts: Counter[str] = Counter()  # of values that are unlike the fit, by how
         self.first: dict[str, tuple[Any, int]] = {}  # of these, and its row
         self.are_one = {"far": True, "outside": True}  # all such numbers are equal
+        self.like_fit = np.zeros(len(FACTORS))  # how many are if multiplied
+        self.ends = np.array([np.inf, -np.inf])
 
     def add_levels(self, texts: Values, new: NDArray[np.bool_]) -> None:
         """Add levels, and which of them no row of the fit had."""
@@ -49,8 +54,25 @@ class Look:
         for how, those in (("far", beyond > high - low), ("outside", beyond > 0)):
             if how in self.first:
                 self.are_one[how] &= bool((values[those] == self.first[how][0]).all())
-        self.n_values += int(np.count_nonzero(~np.isnan(values)))
+        there = halves[~np.isnan(halves)]
+        for i, factor in enumerate(FACTORS):
+            with np.errstate(over="ignore"):
+                those = there * factor
+            alike = (those >= low) & (those <= high) & (np.abs(those) >= small / SMALLER)
+            self.like_fit[i] += np.count_nonzero(alike)
+        if there.size:
+            self.ends = np.array([min(self.ends[0], there.min()), max(self.ends[1], there.max())])
+        self.n_values += there.size
         self.n_rows += len(values)
+
+    def _factor(self) -> str:
+        """Say by which power of ten numbers are larger or smaller than in the fit, if by one."""
+        best = int(np.argmax(self.like_fit))
+        factor, spans = FACTORS[best], self.ends[1] - self.ends[0]
+        enough = SPANNED * (self.column["high"] / 2 - self.column["low"] / 2)
+        if self.like_fit[best] < NEARLY_ALL * self.n_values or spans * factor < enough:
+            return ""
+        return FACTOR.format(*("multiplied", factor) if factor > 1 else ("divided", 1 / factor))
 
     def _count(self, how: str, values: Values, those: NDArray[np.bool_]) -> None:
         if those.any():
@@ -75,7 +97,7 @@ class Look:
             return ""
         n, (value, place) = self.counts[how], self.first[how]
         is_code = n >= FEWEST_CODES or {*f"{abs(value):g}"} == {"9"}
-        advice = UNIT if most else EXTRAPOLATED
+        advice = self._factor() + UNIT if most else EXTRAPOLATED
         if is_code and self.are_one.get(how) and not dates:
             advice = CODE
         low, high, example = (

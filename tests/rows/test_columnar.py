@@ -74,6 +74,10 @@ def test_a_folder_of_parquet():
     found = read("all")
     np.testing.assert_array_equal(found["y"], [1, 2, 3, 4])
     np.testing.assert_array_equal(found["year"], [2023, 2023, 2024, 2024])
+    for name in ("1.csv", "2.csv", "3.csv", "4.csv", "5.csv", "_SUCCESS", ".1.crc"):
+        Path("all", name).write_text("a\n1\n")
+    told = "no .parquet files, and left out: 1.csv, 2.csv, 3.csv, 4.csv, 5.csv and 1 more"
+    assert open_table("all").notes == [told]
     Path("none").mkdir()
     with pytest.raises(ValueError, match="none: this is a folder without"):
         open_table("none")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from gzkcore.cli.arguments import chosen_columns, reading_of
+from gzkcore.cli.hints import doubtful_texts
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import kind_of, read_frame, typed
 from gzkcore.rows.open import open_batches
@@ -51,6 +52,7 @@ MANY = [*range(100, 140)]
 @pytest.mark.parametrize(("values", "expected", "told"), [
     (["1", "?", "#N/A", "-", "n/a", "2"], [1, NAN, NAN, NAN, NAN, 2], "^$"),
     ([*MANY, "x"], [*MANY, NAN], "column 'a': 'x' in data row 41: no number, taken as miss"),
+    ([f"{n}th" for n in MANY] + ["1st"], [*MANY, NAN], "'1st' in data row 41: no number"),
     ([*MANY, "x", "x"], [*MANY, NAN, NAN], "'x' in data row 41 and 1 other: no number"),
     (["12.5 kmpl", "7 kmpl"], [12.5, 7], "such as '12.5 kmpl', read as 12.5, without the unit 'k"),
     (["998 CC", "1248 CC"], [998, 1248], "without the unit 'CC'"),
@@ -134,6 +136,13 @@ def test_points_of_other_columns_stay_decimal_points():
     assert found.tolist() == [1.5, 2.046]
     assert "column 'b': the '.' in '1.5' does not separate thousands: its points are" in told
     assert column(text, thousands=".")[0].tolist() == [5046, 947]
+
+
+def test_ordinals_are_text_and_told():
+    texts = ["1st", "2nd", "3rd", *(f"{n}th" for n in range(4, 10))]
+    found, _ = column(below("a", texts))
+    assert found.tolist() == texts
+    assert "texts such as '1st' seem to be numbers" in doubtful_texts(found)
 
 
 def test_units_that_differ_are_told_and_not_read():

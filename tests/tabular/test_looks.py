@@ -41,6 +41,18 @@ def test_another_unit(fitted, new, wanted):
         assert found[0].endswith(UNIT)
 
 
+@pytest.mark.parametrize("factor", [1e-3, 0.01, 0.1, 10, 100, 1000])
+@pytest.mark.parametrize("fitted", [KILOGRAMS, CELSIUS / 40 + 2, RNG.uniform(0.2, 1, 200)])
+def test_a_power_of_ten(fitted, factor):
+    """Whole powers of ten are named, other units are not."""
+    new = factor * np.append(fitted[:50], np.nan)
+    named = f"divided by {factor}" if factor > 1 else f"multiplied by {1 / factor:.0f}"
+    (found,) = told(fitted, new)
+    assert f"; {named} they are like the fit{UNIT}" in found
+    for others in (2.2 * new, new + factor * 1000 * fitted.max(), 0 * new + factor * fitted[0]):
+        assert not any("like the fit" in each for each in told(fitted, others))
+
+
 @pytest.mark.parametrize(("code", "count"), [(-9999.0, 3), (-1000.0, 5), (999.0, 1)])
 def test_a_code_for_missing_values(code, count):
     found = told(CELSIUS, [*CELSIUS[:50], *count * [code]])
