@@ -275,14 +275,14 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
         or reading.date_format
         or numbers.null_count == len(column)
     ):
-        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
+        return _of_text(table, name, _texts(trimmed), kind, rows)
     some = trimmed.slice(0, SEEN)
     few = there.drop_null().slice(0, SEEN)
     if kind is None and len(few) and pc.all(pc.match_substring_regex(few, MONTHS)).as_py():
         told = f"holds {plain_value(few[0])!r} and the like, read as months"
         warn(f"column {name!r} {told}", UserWarning)
         table.forms[name] = ["%m.%Y"]
-        return _of_text(table, name, [plain_value(value) for value in trimmed], DATE, rows)
+        return _of_text(table, name, _texts(trimmed), DATE, rows)
     settled = kind is not None or reading.thousands or reading.decimal_comma
     if not settled and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
@@ -300,8 +300,16 @@ def _cast(strings: Any, of: Any) -> Any:
     import pyarrow as pa
 
     with contextlib.suppress(pa.ArrowInvalid):
+        strings.slice(0, SEEN).cast(of)  # failures take long
         return strings.cast(of)
     return None
+
+
+def _texts(strings: Any) -> list[str | None]:
+    """Return strings as Python's."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return list(strings.to_pylist())
+    return [plain_value(value) for value in strings]
 
 
 def _of_text(

@@ -189,8 +189,11 @@ def _numbers(
     """Return the numbers in texts, None if most are none."""
     form = known
     parse: Callable[[str], float] = as_number
-    values = _parsed(texts, there, parse)
-    if known or np.isnan(values[there]).sum() > FEW * len(some):
+    tried = [*some[:TRIED], *some[:: 1 + (len(some) - 1) // TRIED]]
+    values = np.full(len(texts), np.nan)
+    if not known and not np.isnan([*map(as_number, tried)]).all():
+        values = _parsed(texts, there, parse)
+    if np.isnan(values[there]).sum() > FEW * len(some):
         form = known or (CLOCK if ":" in some[0] else _form_of(some, reading))
         if form is None or (kind and not known and form[-1]):
             return None
@@ -270,11 +273,16 @@ def _doubt(text: str) -> DoubtError:
 
 def _numbers_in(thousands: str, decimal: str, unit: str) -> Callable[[str], float]:
     """Return what reads a number of this form, and gives NaN for others."""
-    mark = re.compile(f"[{re.escape(thousands)}{SPACES}]")
-    groups = rf"\d{{1,3}}(?:{mark.pattern}\d\d)*(?:{mark.pattern}\d{{3}})+"
-    grouped = re.compile(rf"(?:{groups}|\d*)(?:{re.escape(decimal)}\d+)?")
+    mark, point = f"[{re.escape(thousands)}{SPACES}]", re.escape(decimal)
+    groups = rf"\d{{1,3}}(?:{mark}\d\d)*(?:{mark}\d{{3}})+"
+    grouped = re.compile(rf"(?:{groups}|\d*)(?:{point}\d+)?")
+    plain = str.maketrans({decimal: "."} | dict.fromkeys(thousands + SPACES))
+    number, own_unit = rf"([-+]?(?:{groups}|\d+)(?:{point}\d+)?)", re.escape(unit)
+    simple = re.compile(rf"{number} ?{own_unit}|{own_unit} ?{number}")  # for speed: as most are
 
     def number_in(text: str) -> float:
+        if unit != MULTIPLE and (found := simple.fullmatch(text)):
+            return float((found[1] or found[2]).translate(plain))
         match = WRITTEN.fullmatch(text)
         if match is None or (text[0] == "(") != (text[-1] == ")"):
             return np.nan
@@ -283,8 +291,7 @@ def _numbers_in(thousands: str, decimal: str, unit: str) -> Callable[[str], floa
             times, own = MULTIPLES.get(own, np.nan), unit
         if own != unit or not grouped.fullmatch(match["digits"]):
             return np.nan
-        digits = mark.sub("", match["digits"]).replace(decimal, ".")
-        number = float(digits + (match["power"] or "")) * times
+        number = float(match["digits"].translate(plain) + (match["power"] or "")) * times
         return (
             -number
             if {match["sign"], match["inner"], match["behind"]} & {"-", "\u2212", "("}
