@@ -43,7 +43,7 @@ from .held_out import (
     held_out,
     last_of,
 )
-from .hints import Numbering, about_row_numbers, day_told, doubtful_texts
+from .hints import about_row_numbers, day_told, doubtful_texts, numbering_columns
 from .output import Progress, Say
 from .recipes import Recipe
 
@@ -393,11 +393,11 @@ def _prepared(
             say(f"column {name!r} is {done}: its {doubt}")
     kept = [name for name in columns if name not in (*empty, *stray, *names)]
     if is_every:  # who names them knows them
-        numbering = Numbering([name for name in kept if kinds[name] == NUMBER])
-        if numbering.names:
-            columns_of = [whole[name] for name in numbering.names]
-            numbering.add(numbers, np.column_stack(columns_of))
-        if (ranges := numbering.found()) and (told := about_row_numbers(ranges, kept)):
+        named = [name for name in kept if kinds[name] == NUMBER]
+        values = np.column_stack([np.empty((len(whole), 0)), *(whole[name] for name in named)])
+        ends = values.min(axis=0), values.max(axis=0)
+        ranges = numbering_columns(named, numbers, values, len(whole), ends)
+        if ranges and (told := about_row_numbers(ranges, kept)):
             say(told)
     if not kept:
         raise ValueError(

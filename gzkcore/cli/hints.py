@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from gzkcore.rows.numeric import skewness
 from gzkcore.rows.values import Values
 
 from .arguments import listed
-from .held_out import hashed
 
 # Names of numbers that rise from row to row and mean something, and of those that mean nothing.
 ORDERED = re.compile(
@@ -21,7 +21,6 @@ ORDERED = re.compile(
 )
 IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
 DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
-KEPT = 1 << 16  # values of a column that tell whether each is there once
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 REMEDIES = {
     "dates": "--date-format '%d/%m/%y' or the like tells how they are written",
@@ -30,57 +29,29 @@ REMEDIES = {
 }
 
 
-class Numbering:
-    """Which columns seem to number the rows, told piece by piece, in whatever order they count.
+def numbering_columns(
+    names: list[str], rows: Integers, values: Doubles, n_rows: int, ends: Sequence[Doubles]
+) -> dict[str, tuple[float, float]]:
+    """Return the columns that seem to number the rows, and their ranges.
 
     These are whole numbers, each once, without gaps; those called id may have gaps, and so may
-    those that rise with the rows of the file. Years and steps of time are no numbers of rows. That
-    each is there once is told by the values of the least hashes: all up to `KEPT` of them.
+    those that rise with the rows of the file. Years and steps of time are no numbers of rows.
+    `values` has a column for each name, of some rows of these numbers, drawn at random; `ends` are
+    the least and the largest values of all rows.
     """
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self.n_rows = 0
-        self._low, self._high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
-        self._start = np.full(len(names), np.nan)  # value - number of the first row
-        self._rises = np.ones(len(names), dtype=bool)  # whether it is so in all rows
-        self._kept = {j: np.empty(0) for j in range(len(names))}  # of those that may number rows
-
-    def add(self, rows: Integers, values: Doubles) -> None:
-        """Add rows of these numbers in the file; values has a column for each name."""
-        if not len(values):
-            return
-        self.n_rows += len(values)
-        for j in [*self._kept]:
-            column = values[:, j]
-            # NaN is not whole either; from 2^53 on not all whole numbers are there.
-            if not np.all((column == np.round(column)) & (np.abs(column) < 2.0**53)):
-                del self._kept[j]
-                continue
-            self._low[j] = min(self._low[j], column.min())
-            self._high[j] = max(self._high[j], column.max())
-            if np.isnan(self._start[j]):
-                self._start[j] = column[0] - rows[0]
-            self._rises[j] &= bool(np.all(column - rows == self._start[j]))
-            both = np.concatenate([self._kept[j], column])
-            kept = np.unique(both)
-            if len(kept) < len(both):
-                del self._kept[j]
-                continue
-            keys = hashed(kept.astype(np.int64), 0)
-            self._kept[j] = kept[np.argsort(keys)[:KEPT]]
-
-    def found(self) -> dict[str, tuple[float, float]]:
-        """Return the columns that seem to number the rows, and their ranges."""
-        found = {}
-        for j in self._kept:
-            name, low, high = self.names[j], float(self._low[j]), float(self._high[j])
-            without_gaps = high - low == self.n_rows - 1
-            may_be = self._rises[j] or without_gaps or IDENTIFIER.fullmatch(name) is not None
-            has_meaning = ORDERED.search(name) or YEARS[0] <= low <= high <= YEARS[1]
-            if self.n_rows and may_be and not has_meaning:  # numbers that mean something may count
-                found[name] = low, high
-        return found
+    found = {}
+    for j, (name, low, high) in enumerate(zip(names, *ends, strict=True)):
+        column = values[:, j]
+        # NaN is not whole either; from 2^53 on not all whole numbers are there.
+        whole = bool(np.all((column == np.round(column)) & (np.abs(column) < 2.0**53)))
+        if not whole or np.unique(column).size < column.size:
+            continue
+        rises = bool(np.all(column - rows == column[0] - rows[0]))
+        may_be = rises or high - low == n_rows - 1 or IDENTIFIER.fullmatch(name) is not None
+        # Numbers that mean something may count.
+        if may_be and not (ORDERED.search(name) or YEARS[0] <= low <= high <= YEARS[1]):
+            found[name] = float(low), float(high)
+    return found
 
 
 def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str]) -> str:

@@ -17,7 +17,7 @@ from gzkcore.rows.values import BadValueError
 from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
 from .held_out import RowNumbers, check_rows, check_targets_differ, hashed
-from .hints import Numbering, about_row_numbers
+from .hints import about_row_numbers, numbering_columns
 from .output import MOST_NAMED, Progress, options_named
 from .recipes import check_places
 
@@ -87,13 +87,12 @@ class ColumnSample:
         self.scaler = StandardScaler()
         self.n_rows = 0
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        self.numbering = Numbering(names)
+        self.names = names
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
     def add(self, numbers: RowNumbers, values: Doubles) -> None:
         """Add rows of these numbers in the file."""
         self.n_rows += len(values)
-        self.numbering.add(numbers, values)
         self.low = np.minimum(self.low, values.min(axis=0))
         self.high = np.maximum(self.high, values.max(axis=0))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -102,6 +101,11 @@ class ColumnSample:
         self.values = np.concatenate([self.values, values])
         kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
         self.numbers, self.values = self.numbers[kept], self.values[kept]
+
+    def numbering(self) -> dict[str, tuple[float, float]]:
+        """Return the columns that seem to number the rows, and their ranges."""
+        ends = self.low, self.high
+        return numbering_columns(self.names, self.numbers, self.values, self.n_rows, ends)
 
 
 def drawn_rows(
@@ -163,7 +167,7 @@ def _rows_of_numbers(
             "choose other columns"
         )
     if not asked.sphere and {*asked.columns} == {*table.beside(asked.target)}:
-        ranges = {k: v for k, v in sample.numbering.found().items() if k in asked.columns}
+        ranges = {k: v for k, v in sample.numbering().items() if k in asked.columns}
         if ranges and (told := about_row_numbers(ranges, asked.columns)):
             notes.append(told)
     if asked.target:

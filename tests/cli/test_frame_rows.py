@@ -186,19 +186,13 @@ NUMBERED = {
 @pytest.mark.parametrize(("name", "values", "told"), [(k, *v) for k, v in NUMBERED.items()])
 def test_columns_that_number_the_rows_are_told(name, values, told):
     column = np.array(values, dtype=float)
-    assert bool(found_in(name, column, 60)) == told
-    assert found_in(name, column, 7) == found_in(name, column, 60)
-    column[3] = np.nan
-    assert not found_in(name, column, 7)
-
-
-def found_in(name, column, size):
-    """Return what a column of 60 rows in pieces seems to number."""
-    numbering = hints.Numbering([name])
-    for first in range(0, len(column), size):
-        piece = column[first : first + size, np.newaxis]
-        numbering.add(np.arange(first, first + len(piece)), piece)
-    return numbering.found()
+    some = np.random.default_rng(0).permutation(60)[:40]
+    ends = column[np.newaxis].min(axis=1), column[np.newaxis].max(axis=1)
+    for rows in (np.arange(60), some):
+        found = hints.numbering_columns([name], rows, column[rows, np.newaxis], 60, ends)
+        assert found == ({name: (column.min(), column.max())} if told else {})
+    column[some[3]] = np.nan
+    assert hints.numbering_columns([name], some, column[some, np.newaxis], 60, ends) == {}
 
 
 @pytest.mark.slow
