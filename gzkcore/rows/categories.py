@@ -36,8 +36,15 @@ SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
 GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
 NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
 SEPARATED_TWICE = rf"[+-]?(?:{GROUPED}+[.,]\d+|{GROUPED}{{2,}})"
-MEASURED = r"[+-]?\d+(?:[.,]\d+)?(?: [^\W\d_]| ?(?:[^\W\d_]{2}|[%°µ]))\S{0,11}"  # has a unit
-ABOUT = r"[~≈<>≤≥=]+ ?\d[\d.,]*|\d[\d.,]* ?(?:±|\+/?-) ?\d[\d.,]*|0[xX][\da-fA-F]+"
+MEASURED = (  # has a unit
+    r"[+-]?\d+(?:[.,]\d+)?(?: [^\W\d_]| ?(?:[^\W\d_]{2}|[%°µ]))\S{0,11}|[+-]?\d+[.,]\d+[NSEWO]"
+)
+LASTS = r"(?:[dhms]|days?|h(?:ou)?rs?|min(?:ute)?s?|secs?|seconds?)"
+ABOUT = (
+    r"[~≈<>≤≥=]+ ?\d[\d.,]*|\d[\d.,]* ?(?:±|\+/?-) ?\d[\d.,]*|0[xX][\da-fA-F]+|"
+    r"\d[\d.,]*(?:\(\d+\)| ?[x×*·] ?10\S+)|P[\dYMWD]*T[\dHMS.]+|"
+    rf"\d+ ?{LASTS},? ?\d[\d.: ]*{LASTS}?.*"
+)
 LOST = {
     "dates": "if they are dates, pass pandas.to_datetime of the column; if numbers, convert them",
     "numbers": "for numbers write all in one unit, or remove it, and convert them",
@@ -91,7 +98,7 @@ def what_texts_seem(texts: list[str]) -> str:
         return ""
     if every(DATES):
         return "dates"
-    if every(MEASURED) or every(ABOUT):
+    if every(ABOUT) or (every(f"{MEASURED}|{NUMBERS}") and some(f"^(?:{MEASURED})$")):
         return "numbers"
     if not every(NUMBERS):
         return "dates" if texts and dates_shape(texts) else ""
@@ -111,7 +118,7 @@ def dates_shape(texts: list[str]) -> str:
     if re.fullmatch(r"a\W9|9\Wa", shape):  # Dec-24
         words = {re.sub(r"\W|\d", "", text).lower() for text in alike}
         return alike[0] if words <= MONTHS.keys() else ""
-    numbered = shape[0] == "9" and shape.count("9") > 1
+    numbered = re.match(r"9.*9|a\.?,? 9\W9\W9", shape)
     return next((t for t in alike if numbered and sum(map(str.isdigit, t)) > 4), "")
 
 

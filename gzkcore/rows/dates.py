@@ -150,6 +150,19 @@ def order_of(texts: list[str]) -> str | None:
     return NEITHER if all(a == b for a, b in numbers) else None
 
 
+def exchanged_in(texts: list[str]) -> str:
+    """Return a date that a spreadsheet left as text while it exchanged days and months of others.
+
+    It reads 01/02/2024 in its own order, and can't read 31/12/2024 so: then all dates that begin
+    with a year have days up to 12, and no other date has.
+    """
+    found = [match for text in texts if (match := DATED.fullmatch(text))]
+    days = [int(m["d1"]) for m in found if m["d1"]]
+    left = [m for m in found if m["a"]]
+    one_way = all(max(int(m["a"]), int(m["b"])) > 12 for m in left)
+    return left[0][0] if left and one_way and len(days) >= FEWEST_MONTHS and max(days) <= 12 else ""
+
+
 def dates_of(
     texts: Values, there: NDArray[np.bool_], form: str = NEITHER
 ) -> tuple[Values, NDArray[np.bool_], bool, str]:

@@ -152,10 +152,13 @@ def read_frame(
             where = f"{told!r} in data row {n_rows}, column {name!r}; if so, delete it"
             warn(f"the last row seems to sum up others: {where}", UserWarning)
     numbers = np.concatenate([piece.numbers for piece in pieces])
-    values = {}
+    values, grouped = {}, {}
     for name in names:
         column = _joined([piece.columns.pop(name) for piece in pieces])
         values[name] = typed(table, name, column, rows=numbers)
+        if not table.reading.thousands and table.forms.get(name, [])[:2] == [",", "."]:
+            grouped[name] = column
+    _check_commas(table, grouped, numbers)
     return FrameSample(Frame(values), numbers, n_rows)
 
 
@@ -166,6 +169,18 @@ def _footer(column: Any) -> str | None:
         return None
     others = (plain_value(value) for value in column[:-1])
     return None if last in others else last
+
+
+def _check_commas(table: Table, grouped: dict[str, Any], rows: Integers) -> None:
+    """Raise where commas are read as those of thousands, and as decimal commas elsewhere."""
+    other = next((name for name, form in table.forms.items() if form[1:2] == [","]), None)
+    for name, column in grouped.items() if other else ():
+        texts = [text or "" for text in _texts(column)]
+        if any(re.search(r",\d{3}[,.]\d", text) for text in texts):
+            continue
+        row = next(row for row, text in enumerate(texts) if "," in text)
+        told = f"the comma in {texts[row]!r} may separate thousands, but is decimal in {other!r}"
+        raise table.in_doubt([rows[row]], name, f"{told}; --thousands , or --decimal-comma says so")
 
 
 class _Piece(NamedTuple):

@@ -25,6 +25,7 @@ from .dates import (
     ZONES_TOLD,
     dates_in,
     dates_of,
+    exchanged_in,
     hours_of,
     order_of,
 )
@@ -170,6 +171,10 @@ def _dates(
         day, month = both[DAY_FIRST], both[MONTH_FIRST]
         told = f"{day!r} has the day first, but {month!r} the month; write all in one order"
         raise DoubtError(told, day, month)
+    if exchanged := exchanged_in(some[:: 1 + (len(some) - 1) // LOOKED_AT]) if order else "":
+        told = f"{exchanged!r} was not read, and days of the others are 12 at most"
+        note = f"a program seems to have exchanged day and month in column {{!r}}: {told}"
+        return meant._replace(notes=[*meant.notes, note])
     return meant
 
 

@@ -21,7 +21,7 @@ NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or
 MISSING = frozenset(
     {
         "", "na", "n/a", "n.a.", "nan", "-nan", "nat", "null", "none", "<na>", "?", "#n/a", "#na",
-        "#n/a n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!",
+        "#n/a n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!", "#spill!", "#calc!",
     }
 )  # fmt: skip
 
@@ -39,7 +39,7 @@ ZERO_BELOW, ZERO_GAP = 3.8, 3.0
 
 def about_sentinel(what: str, code: Any, kind: str = "number") -> str:
     """Say that such a number or date, which `what` has, may stand for a missing value."""
-    code = f"{code:g}" if kind == "number" else code
+    code = repr(code).removesuffix(".0") if kind == "number" else code
     option = "" if code == "0" else f"; --missing={code} in the command"  # which means all columns
     return (
         f"{what} has the {kind} {code}, far from all others or far more often; if it stands for a "
@@ -55,13 +55,16 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     digits it may be nearer if no other number has its sign. Two or three such numbers, as 998 and
     999, may be beside each other. 999 and the like need not repeat if they are three times as far,
     nor does any target that is ten times as far: it spoils the fit. 99 and the like may be among
-    the others if no number is there nearly as often, and 0 may be nearer to numbers of one sign.
+    the others if no number is there nearly as often, 0 may be nearer to numbers of one sign, and -1
+    to positive ones.
     """
     found, counts = np.unique(values, return_counts=True)
     if found.size < FEWEST_VALUES:
         return None
     if _are_zeros_apart(found, counts):
         return 0.0
+    if found[0] == -1 and found[1] > 0 and FEWEST_REPEATS <= counts[0] <= values.size / 2:
+        return -1.0
     for order in (slice(None), slice(None, None, -1)):
         ends, repeats = np.abs(found[order][: MOST_CODES + 1]), counts[order]
         sides = (found[order] < 0) if order.step is None else (found[order] > 0)

@@ -103,6 +103,25 @@ def test_two_readings_are_named(values, reason, options, expected):
     assert column(below("a", values), thousands=options)[0].tolist() == expected
 
 
+def test_commas_mean_the_same_in_all_columns():
+    """A target of 6.761 was read as 6761, beside a column of 0.257."""
+    text = 'a,b\n"0,257","6,761"\n"1,5","3,234"\n'
+    many = [text, 'b,a\n"6,761","0,257"\n"3,234","1,5"\n']
+    for each in many:
+        with pytest.raises(
+            ValueError, match="row 1, column 'b': the comma in '6,761' may separate"
+        ):
+            both_columns(each)
+        assert both_columns(each, decimal_comma=True)["b"].tolist() == [6.761, 3.234]
+    assert both_columns(text.replace("3,234", "3,234,567"))["b"].tolist() == [6761, 3234567]
+
+
+def both_columns(text, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read_frame(opened(text, **options), ["a", "b"], lambda *_: None).frame
+
+
 @pytest.mark.parametrize("whole", ["947", "12"])
 def test_points_between_commas_may_separate_thousands(whole):
     text = f"a,b\n5.046,1\n{whole},2\n"
@@ -229,6 +248,20 @@ def test_days_and_months_are_first_in_one_column(first, second, rows, n_others):
         TableEncoder().fit(frame)
     rows = "(row {} and row {})".format(*((0, 1) if first[0] == "1" else (1, 0)))
     assert f"'a' is taken for text: {told}, or convert it {rows}" in str(caught[0].message)
+
+
+def test_days_and_months_that_a_spreadsheet_exchanged():
+    days = np.datetime64("2020-01-01") + 13 * np.arange(60)
+    parts = [str(day).split("-") for day in days]
+    right = [f"{d}/{m}/{y}" for y, m, d in parts]
+    wrong = [f"{y}-{d}-{m}" if int(d) <= 12 else f"{d}/{m}/{y}" for y, m, d in parts]
+    told = "a program seems to have exchanged day and month in column 'a': '14/01/2020' was not"
+    assert told in column(below("a", wrong))[1]
+    half = [str(day) if i % 2 else text for i, (day, text) in enumerate(zip(days, right, strict=True))]
+    for texts in (right, half, [str(day) for day in days]):
+        found, notes = column(below("a", texts))
+        np.testing.assert_array_equal(found, days)
+        assert notes == ""
 
 
 def test_zones_that_differ_between_rows():

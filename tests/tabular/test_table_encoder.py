@@ -310,12 +310,12 @@ def test_degrees_that_are_none_are_told():
         TableEncoder().fit(radians)
 
 
-@pytest.mark.parametrize("code", [-9999.0, 999.0])
+@pytest.mark.parametrize("code", [-9999.0, 999.0, 2147483647.0])
 def test_codes_for_missing_numbers_are_told(code):
     x = np.random.default_rng(0).uniform(0, 100, 100)
     assert "far from all others" not in str(TableEncoder().fit(x[:, None]).remarks())
     x[[3, 50, 70]] = code
-    with pytest.warns(UserWarning, match=f"'x0' has the number {code:g}, far"):
+    with pytest.warns(UserWarning, match=f"'x0' has the number {code:.0f}, far"):
         encoder = TableEncoder().fit(x[:, None])
     (told,) = (remark for remark in encoder.remarks() if "far from all others" in remark)
     assert told.endswith(f": x0 ({code:g}).")
@@ -375,6 +375,14 @@ def test_a_code_among_the_others_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TableEncoder().fit(np.round(x[:, None] / 4))
+
+
+def test_minus_one_among_positive_numbers_is_told():
+    people = np.random.default_rng(0).integers(1, 100, 200).astype(float)
+    people[:5] = -1
+    with pytest.warns(UserWarning, match="'x0' has the number -1, far"):
+        TableEncoder().fit(people[:, None])
+    TableEncoder().fit(np.append(people, 0.0)[:, None])  # of degrees there are 0 too
 
 
 def test_days_of_excel_are_told():
