@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.rows.categories import example_of, spread, what_texts_seem
+from gzkcore.rows.categories import doubt_in
 from gzkcore.rows.numeric import skewness
 from gzkcore.rows.values import Values
 
@@ -101,9 +101,6 @@ def about_decades(target: str, y: Doubles) -> str:
 
 def doubtful_texts(column: Values) -> str:
     """Say what the texts of a column seem to be, and the remedy; "" if they are just text."""
-    texts = spread(sorted({str(text) for text in column if text is not None}))
-    seem = what_texts_seem(texts)
-    if not seem:
-        return ""
+    seem, example = doubt_in({str(text) for text in column if text is not None})
     kind = "may be dates that were not understood" if seem == "dates" else "seem to be numbers"
-    return f"texts such as {example_of(texts)!r} {kind}; {REMEDIES[seem]}"
+    return f"texts such as {example!r} {kind}; {REMEDIES[seem]}" if seem else ""

@@ -134,27 +134,22 @@ def are_answers(texts: list[str]) -> bool:
     return rising >= NEARLY_ALL * len(texts)
 
 
-def spread(texts: list[str]) -> list[str]:
-    """Return as many of these texts as tell what they seem to be, from first to last."""
-    return texts[:: 1 + (len(texts) - 1) // SEEN] if texts else []
-
-
-def example_of(texts: list[str]) -> str:
-    """Return a text of those that seem to be dates or numbers that is one."""
+def doubt_in(texts: set[str]) -> tuple[str, str]:
+    """Return what texts seem to be, and one that is so; "" and "" if they are just text."""
+    some = sorted(texts)[:: 1 + (len(texts) - 1) // SEEN] if texts else []  # from first to last
+    if not (seem := what_texts_seem(some)):
+        return "", ""
     like = f"{DATES}|{NUMBERS}|{MEASURED}|{ABOUT}"
-    return next((t for t in texts if re.fullmatch(like, t)), "") or dates_shape(texts)
+    return seem, next((t for t in some if re.fullmatch(like, t)), "") or dates_shape(some)
 
 
-def warn_of_doubt(column: dict[str, Any], texts: list[str]) -> None:
+def warn_of_doubt(column: dict[str, Any], texts: set[str]) -> None:
     """Warn where texts that are left out, or are categories, seem to be numbers or dates."""
-    texts = spread(texts)
-    if seem := what_texts_seem(texts):
+    seem, example = doubt_in(texts)
+    if seem:
         done = "left out" if column["kind"] == "name" else "taken for categories"
-        warn(
-            f"column {column['name']!r} is {done}: it holds texts such as {example_of(texts)!r}; "
-            f"{LOST[seem]}",
-            UserWarning,
-        )
+        told = f"it holds texts such as {example!r}; {LOST[seem]}"
+        warn(f"column {column['name']!r} is {done}: {told}", UserWarning)
 
 
 def mostly_different(n_levels: int, n_values: int) -> bool:

@@ -163,15 +163,20 @@ def without_groups(column: Any, mark: str) -> tuple[Any, int | None, int | None]
     """
     import pyarrow.compute as pc
 
-    def like(pattern: str) -> Any:
-        return pc.fill_null(pc.match_substring_regex(column, rf"^\s*[-+]?{pattern}\s*$"), False)
-
     point = re.escape(mark)
-    marked = like(rf"[0-9.,]*{point}[0-9.,]*")
-    grouped = like(rf"[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}})+(?:[.,][0-9]+)?")
+    marked = _like(column, rf"^\s*[-+]?[0-9.,]*{point}[0-9.,]*\s*$")
+    groups = rf"[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}})+(?:[.,][0-9]+)?"
+    grouped = _like(column, rf"^\s*[-+]?{groups}\s*$")
     first, other = (pc.index(of, True).as_py() for of in (grouped, pc.and_not(marked, grouped)))
     plain = pc.if_else(grouped, pc.replace_substring(column, mark, ""), column)
     return plain, None if first < 0 else int(first), None if other < 0 else int(other)
+
+
+def _like(column: Any, pattern: str) -> Any:
+    """Return which texts of a column match; a missing one does not."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(pc.match_substring_regex(column, pattern), False)
 
 
 def doubtful_point(column: Any) -> int | None:
@@ -182,19 +187,14 @@ def doubtful_point(column: Any) -> int | None:
     """
     import pyarrow.compute as pc
 
-    def like(pattern: str) -> Any:
-        return pc.fill_null(pc.match_substring_regex(trimmed, pattern), False)
-
     trimmed = pc.ascii_trim_whitespace(column)
-    points = like(r"^[-+]?[0-9]*[.][0-9]+$")
-    if not pc.any(points).as_py():
-        return None
-    groups = pc.sum(like(THOUSANDS % "[.]")).as_py() == pc.sum(points).as_py()
-    whole, large = like("^[-+]?[0-9]{1,3}$"), like("^[-+]?[0-9]{4}")
-    n_whole = 0 if pc.any(large).as_py() else pc.sum(whole).as_py()
-    if pc.any(like(DECIMAL_COMMA)).as_py() or (groups and n_whole > LEAST_WHOLE * len(column)):
-        return int(pc.index(points, True).as_py())
-    return None
+    points = _like(trimmed, r"^[-+]?[0-9]*[.][0-9]+$")
+    patterns = ("^[-+]?[0-9]{1,3}$", "^[-+]?[0-9]{4}", DECIMAL_COMMA, THOUSANDS % "[.]")
+    n_whole, large, commas, groups = (pc.sum(_like(trimmed, each)).as_py() for each in patterns)
+    may_be_groups = groups == pc.sum(points).as_py() and not large
+    doubtful = commas or (may_be_groups and n_whole > LEAST_WHOLE * len(column))
+    first = pc.index(points, True).as_py()
+    return int(first) if doubtful and first >= 0 else None
 
 
 def is_of_values(of: Any) -> bool:

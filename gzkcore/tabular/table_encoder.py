@@ -303,7 +303,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if holds in (LEVELLED, TEXTS):
             category = category_of(name, values, missing, order)
             if holds == TEXTS or category["kind"] == "name":
-                warn_of_doubt(category, sorted({*map(str, values[~missing])}))
+                warn_of_doubt(category, {*map(str, values[~missing])})
             return category
         values = values.astype(np.float64)
         unit = unit_of(values[~missing]) if self.logarithms and holds == NUMBERS else 0.0

@@ -257,7 +257,9 @@ def test_days_and_months_that_a_spreadsheet_exchanged():
     wrong = [f"{y}-{d}-{m}" if int(d) <= 12 else f"{d}/{m}/{y}" for y, m, d in parts]
     told = "a program seems to have exchanged day and month in column 'a': '14/01/2020' was not"
     assert told in column(below("a", wrong))[1]
-    half = [str(day) if i % 2 else text for i, (day, text) in enumerate(zip(days, right, strict=True))]
+    half = [
+        str(day) if i % 2 else text for i, (day, text) in enumerate(zip(days, right, strict=True))
+    ]
     for texts in (right, half, [str(day) for day in days]):
         found, notes = column(below("a", texts))
         np.testing.assert_array_equal(found, days)
