@@ -43,7 +43,7 @@ from .held_out import (
     held_out,
     last_of,
 )
-from .hints import about_row_numbers, day_told, doubtful_texts, numbering_columns
+from .hints import about_row_numbers, about_spellings, day_told, doubtful_texts, numbering_columns
 from .output import Progress, Say
 from .recipes import Recipe
 
@@ -160,6 +160,9 @@ def read_rows(
     if classify and not asked and (doubt := doubtful_texts(y[there])):
         _check_target(table, target, y[there])
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
+    labels = np.unique(y[there].astype(str)).tolist() if classify else []
+    if told := about_spellings(target, labels):
+        say(told)
     is_every = {*columns, by.groups, weights} >= {*table.beside(target)} - {*table.index}
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
@@ -378,6 +381,8 @@ def _prepared(
     stray = [n for n in columns if n in table.doubtful and is_comment(n, whole[n])]
     texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
     names = [name for name, few in texts.items() if few is None]
+    for told in filter(None, (about_spellings(name, few or []) for name, few in texts.items())):
+        say(told)
     if empty:
         say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
     doubts = {name: doubtful_texts(whole[name]) for name in texts}

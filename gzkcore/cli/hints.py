@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -97,6 +98,18 @@ def about_decades(target: str, y: Doubles) -> str:
         f"same for small and large values. If per cent matter, predict log({target}): add such a "
         "column to the table"
     )
+
+
+def about_spellings(name: str, texts: Sequence[str]) -> str:
+    """Say so where two texts of a column differ in case, spaces or codes alone, else ""."""
+    known: dict[str, str] = {}
+    for text in texts:
+        plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+        if plain in known:
+            both = f"{known[plain]!r} and {text!r}"
+            return f"column {name!r} has {both}, which are spelt alike but for case: taken as two"
+        known[plain] = text
+    return ""
 
 
 def doubtful_texts(column: Values) -> str:

@@ -165,7 +165,7 @@ def _dates(
             text,
         )
     meant = _dated(texts, there, order, known)
-    odd = {order_of([text]): text for text in texts[meant.wrong]} if order else {}
+    odd = {order_of([text]): text for text in texts[meant.wrong][::-1]} if order else {}
     both = {order: next((text for text in some if order_of([text]) == order), "")} | odd
     if {DAY_FIRST, MONTH_FIRST} <= both.keys():
         day, month = both[DAY_FIRST], both[MONTH_FIRST]

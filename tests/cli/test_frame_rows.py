@@ -280,6 +280,17 @@ def test_the_only_column_to_predict_from_has_no_note():
     assert "--drop nr" in hints.about_row_numbers({"nr": (1.0, 60.0)}, ["nr", "load"])
 
 
+@pytest.mark.parametrize(("texts", "told"), [
+    (["HIGH", "high", "low"], "column 'y' has 'HIGH' and 'high', which are spelt alike but for c"),
+    (["\u00fcber", "u\u0308ber"], "which are spelt alike"),
+    (["a  b", "a b"], "'a  b' and 'a b'"),
+    (["ab", "a b", "c"], "^$"),
+    ([], "^$"),
+])  # fmt: skip
+def test_texts_that_are_spelt_alike_are_told(texts, told):
+    assert re.search(told, hints.about_spellings("y", texts))
+
+
 @pytest.mark.parametrize(
     ("texts", "seem"),
     [
