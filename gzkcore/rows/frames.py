@@ -147,14 +147,13 @@ def read_frame(
             pieces = [piece.thinned(share) for piece in pieces]
         pieces.append(_Piece(numbers, keys, columns).thinned(share))
         report("reading", done)
-    for name in names:
-        if (told := _footer(columns[name])) is not None:
-            where = f"{told!r} in data row {n_rows}, column {name!r}; if so, delete it"
-            warn(f"the last row seems to sum up others: {where}", UserWarning)
     numbers = np.concatenate([piece.numbers for piece in pieces])
     values, grouped = {}, {}
     for name in names:
         column = _joined([piece.columns.pop(name) for piece in pieces])
+        if len(column) == n_rows and (told := _footer(column)):
+            where = f"{told!r} in data row {n_rows}, column {name!r}; if so, delete it"
+            warn(f"the last row seems to sum up others: {where}", UserWarning)
         values[name] = typed(table, name, column, rows=numbers)
         if not table.reading.thousands and table.forms.get(name, [])[:2] == [",", "."]:
             grouped[name] = column
@@ -162,13 +161,12 @@ def read_frame(
     return FrameSample(Frame(values), numbers, n_rows)
 
 
-def _footer(column: Any) -> str | None:
+def _footer(column: Any) -> str:
     """Return the last text of a column if it is a word for a sum, or the like, and there once."""
     last = plain_value(column[-1])
     if not isinstance(last, str) or not FOOTER.fullmatch(last):
-        return None
-    others = (plain_value(value) for value in column[:-1])
-    return None if last in others else last
+        return ""
+    return "" if last in map(plain_value, column[:-1]) else last
 
 
 def _check_commas(table: Table, grouped: dict[str, Any], rows: Integers) -> None:
