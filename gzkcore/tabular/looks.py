@@ -36,7 +36,7 @@ class Look:
         self.first: dict[str, tuple[Any, int]] = {}  # of these, and its row
         self.are_one = {"far": True, "outside": True}  # all such numbers are equal
         self.like_fit = np.zeros(len(FACTORS))  # how many are if multiplied
-        self.ends = np.array([np.inf, -np.inf])
+        self.least, self.most = np.inf, -np.inf
 
     def add_levels(self, texts: Values, new: NDArray[np.bool_]) -> None:
         """Add levels, and which of them no row of the fit had."""
@@ -49,26 +49,27 @@ class Look:
         halves = values / 2  # whose differences don't overflow
         beyond = np.maximum(halves - high, low - halves)
         self._count("far", values, beyond > high - low)
-        self._count("outside", values, beyond > 0)
-        self._count("small", values, np.abs(halves) < small / SMALLER)
-        for how, those in (("far", beyond > high - low), ("outside", beyond > 0)):
+        outside, tiny = beyond > 0, np.abs(halves) < small / SMALLER
+        self._count("outside", values, outside)
+        self._count("small", values, tiny)
+        for how, those in (("far", beyond > high - low), ("outside", outside)):
             if how in self.first:
                 self.are_one[how] &= bool((values[those] == self.first[how][0]).all())
         there = halves[~np.isnan(halves)]
-        for i, factor in enumerate(FACTORS):
-            with np.errstate(over="ignore"):
-                those = there * factor
-            alike = (those >= low) & (those <= high) & (np.abs(those) >= small / SMALLER)
-            self.like_fit[i] += np.count_nonzero(alike)
-        if there.size:
-            self.ends = np.array([min(self.ends[0], there.min()), max(self.ends[1], there.max())])
         self.n_values += there.size
         self.n_rows += len(values)
+        if 2 * np.count_nonzero(outside | tiny) > there.size:
+            self.least = there.min(initial=self.least)
+            self.most = there.max(initial=self.most)
+            with np.errstate(over="ignore"):
+                scaled = there * np.array(FACTORS)[:, np.newaxis]
+            alike = (scaled >= low) & (scaled <= high) & (np.abs(scaled) >= small / SMALLER)
+            self.like_fit += alike.sum(axis=1)
 
     def _factor(self) -> str:
         """Say by which power of ten numbers are larger or smaller than in the fit, if by one."""
         best = int(np.argmax(self.like_fit))
-        factor, spans = FACTORS[best], self.ends[1] - self.ends[0]
+        factor, spans = FACTORS[best], self.most - self.least
         enough = SPANNED * (self.column["high"] / 2 - self.column["low"] / 2)
         if self.like_fit[best] < NEARLY_ALL * self.n_values or spans * factor < enough:
             return ""
