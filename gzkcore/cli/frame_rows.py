@@ -43,7 +43,14 @@ from .held_out import (
     held_out,
     last_of,
 )
-from .hints import about_row_numbers, about_spellings, day_told, doubtful_texts, numbering_columns
+from .hints import (
+    about_blocks,
+    about_row_numbers,
+    about_spellings,
+    day_told,
+    doubtful_texts,
+    numbering_columns,
+)
 from .output import Progress, Say
 from .recipes import Recipe
 
@@ -381,7 +388,8 @@ def _prepared(
     stray = [n for n in columns if n in table.doubtful and is_comment(n, whole[n])]
     texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
     names = [name for name, few in texts.items() if few is None]
-    for told in filter(None, (about_spellings(name, few or []) for name, few in texts.items())):
+    guesses = [about_spellings(name, few or []) for name, few in texts.items()]
+    for told in filter(None, [*guesses, *(about_blocks(name, whole[name]) for name in texts)]):
         say(told)
     if empty:
         say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")

@@ -1,5 +1,6 @@
 """Guesses about columns: row numbers, text that holds dates or numbers, and what a test needs."""
 
+import itertools
 import re
 import shlex
 import unicodedata
@@ -110,6 +111,17 @@ def about_spellings(name: str, texts: Sequence[str]) -> str:
             return f"column {name!r} has {both}, which are spelt alike but for case: taken as two"
         known[plain] = text
     return ""
+
+
+def about_blocks(name: str, column: Values) -> str:
+    """Say so where the texts of a column seem to hold for rows without one below them, else ""."""
+    some = [text for text in column if text is not None]
+    if column[0] is None or not 3 <= len(some) <= len(column) / 2:
+        return ""
+    if any(text == other for text, other in itertools.pairwise(some)):
+        return ""
+    rows = f"{len(some):,} of {len(column):,} rows, and another one each time"
+    return f"column {name!r} has a text in {rows}; if it holds for those below too, fill them in"
 
 
 def doubtful_texts(column: Values) -> str:

@@ -280,6 +280,14 @@ def test_the_only_column_to_predict_from_has_no_note():
     assert "--drop nr" in hints.about_row_numbers({"nr": (1.0, 60.0)}, ["nr", "load"])
 
 
+def test_texts_of_merged_cells_are_told():
+    blocks = np.array(["n", None, None, "s", None, "w", None, None], dtype=object)
+    told = "column 'a' has a text in 3 of 8 rows, and another one each time; if it holds for those"
+    assert told in hints.about_blocks("a", blocks)
+    for others in (blocks[1:], np.where(blocks == "s", "n", blocks), blocks[[0, 3, 5, 1, 2]]):
+        assert hints.about_blocks("a", others) == ""
+
+
 @pytest.mark.parametrize(("texts", "told"), [
     (["HIGH", "high", "low"], "column 'y' has 'HIGH' and 'high', which are spelt alike but for c"),
     (["\u00fcber", "u\u0308ber"], "which are spelt alike"),
