@@ -25,13 +25,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.random import generator
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
 from gzkcore.passes.kernel_passes import Sums, sum_tiles
-from gzkcore.passes.tiles import on_threads, width_of
+from gzkcore.passes.tiles import width_of
 
 from .near_landmarks import NearLandmarks
 from .neighbours import Neighbours, SparseFactor
