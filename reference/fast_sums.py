@@ -183,7 +183,7 @@ def cosine_coefficients(values):
     Examples
     --------
     >>> [round(a, 12) for a in cosine_coefficients([3 + cos(2 * pi * j / 4) for j in range(5)])]
-    [3.0, 1.0, 0.0, 0.0, 0.0]
+    [3.0, 0.0, 1.0, 0.0, 0.0]
     """
     n = len(values) - 1
     half = [0.5 if j in (0, n) else 1.0 for j in range(n + 1)]
