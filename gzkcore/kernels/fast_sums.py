@@ -201,6 +201,7 @@ def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Do
 VALUE, TABLE_VALUE, VECTORS, DOUBLED = 0.35, 1.7, 0.5, 2.5
 LEGENDRE = 0.4  # each degree cubed
 SETUP = 2e7  # what finding a split costs, for each of some ten products
+EXPECTED_ROWS = 1 << 16  # from which on a product is expected to take time linear in the rows
 WIDTH = 2  # vectors that are expected
 LEAST_VALUES = 1 << 28  # of a kernel matrix, below which nothing is looked for
 
@@ -304,6 +305,20 @@ class FastSums:
         except NoSplitError:
             return None
         return made if made.cost < made.cost_of_tiles else None
+
+    @staticmethod
+    def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
+        """Return the nanoseconds of a product with K of n_rows rows, by some of them, X."""
+        of_tiles = (VALUE + VECTORS) * n_rows**2 / 2
+        kernel, X, _ = unmapped(kernel, X, None)
+        rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
+        if n_rows**2 < LEAST_VALUES or X.shape[1] > 3:
+            return of_tiles
+        try:
+            made = FastSums(kernel, rows, None, tol)
+        except NoSplitError:
+            return of_tiles
+        return min(of_tiles, made.cost * n_rows / len(rows))
 
     def _part(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> Part:
         rows = distance.rows(X)

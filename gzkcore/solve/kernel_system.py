@@ -217,6 +217,7 @@ class KernelSystem:
         self.matrix = self._given
         if self.matrix is None and self.factored:
             self.matrix = self._values(self.rows)
+        self.fast: FastSums | None = None
         self.exact: Multiply
         self.product: Multiply
         if not self.factored:
@@ -225,9 +226,9 @@ class KernelSystem:
             self.exact = self.product = self.matrix.__matmul__
             return
         workers = workers or Workers()
-        fast = None if workers.client else self._fast_sums()
-        if fast is not None:
-            self.exact = self.product = fast.times
+        self.fast = None if workers.client else self._fast_sums()
+        if self.fast is not None:
+            self.exact = self.product = self.fast.times
             return
         self.exact = self.product = workers.product(KernelOperator.of(kernel, self.rows))
         if tol >= SINGLE_TOL:
@@ -258,7 +259,7 @@ class KernelSystem:
                 given.fit(self.rows)
         return preconditioner_for(
             given, self.kernel, self.rows, self.alphas, noise=noise,
-            random_state=self.random_state,
+            random_state=self.random_state, linear_time=self.fast is not None,
         )  # fmt: skip
 
     def part(self, rows: Integers) -> "KernelSystem":

@@ -23,9 +23,10 @@ from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import as_double, kernel_matrix, matrix_of
+from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, matrix_of
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
+from .near_variances import NearVariances
 from .trend import Trend, inverse
 
 PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
@@ -104,6 +105,17 @@ class Posterior:
                 u = self.trend.columns(X[rows]) - cross.T @ of_H
                 found[rows] += np.einsum("ij,jk,ik->i", u, unknown, u)
         return np.maximum(found, 0.0)
+
+    def near_variances(self, near: NearVariances, X: Rows, alpha: float) -> Doubles:
+        """Return the variance of f at each row given rows near by, and the share of the trend."""
+        found = near.at(X, alpha)
+        if self.trend is not None:
+            of_H, unknown = self.of_trend(alpha)
+            rows, old = as_double(dense(X)), as_double(self.system.rows)
+            cross = KernelOperator.of(self.system.kernel, rows, old, np.float32).times(of_H)
+            u = self.trend.columns(X) - cross
+            found += np.einsum("ij,jk,ik->i", u, unknown, u)
+        return found
 
     def _kernel_with(self, X: Rows) -> Doubles:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""

@@ -203,14 +203,14 @@ def test_a_fit_is_that_of_tiles(monkeypatch):
     used = []
     times = FastSums.times
     monkeypatch.setattr(FastSums, "times", lambda self, V: used.append(1) or times(self, V))
-    settings = {"alpha": 0.1, "random_state": 0, "fit_intercept": True}
+    settings = {"alpha": 0.1, "random_state": 0, "fit_intercept": True, "tol": 1e-6}
     fast = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
     mean = fast.predict(new)
     assert used
     monkeypatch.setattr(kernel_system.FastSums, "of", lambda *_: None)
     tiles = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
-    assert fast.residual_ <= 1e-3
-    np.testing.assert_allclose(mean, tiles.predict(new), rtol=0, atol=1e-4)
+    assert fast.residual_ <= 1e-6
+    np.testing.assert_allclose(mean, tiles.predict(new), rtol=0, atol=1e-5)
 
 
 def test_without_finufft_tiles_remain(monkeypatch):
