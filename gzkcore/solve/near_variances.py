@@ -85,6 +85,7 @@ class NearVariances:
         tables = [chosen[tree.to(new.rows, count)] for chosen, tree, count in self.levels]
         seen = np.ascontiguousarray(np.concatenate(tables, axis=1), dtype=np.int32)
         some, places = np.unique(seen, return_inverse=True)
+        places = places.reshape(seen.shape)  # NumPy before 2.1
         n, least = len(places), LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
         noise = max(alpha, least) * np.concatenate([np.ones(n), self.noise[some]])
         values, at_seen = np.empty((1, n, 1)), np.empty((1, *places.shape))
