@@ -219,7 +219,7 @@ def globe(options):
 
 
 def satellite(options):
-    """Print the scores of the defaults on the satellite's temperatures of a published competition."""
+    """Print the scores of the defaults on the temperatures of a published competition."""
     data = load_arrays("modis_temperature")
     lon, lat = np.meshgrid(data["lon"], data["lat"])
     y = data["temperature_c"].astype(np.float64)
@@ -284,8 +284,8 @@ def places(options):
                 found = pool.submit(fit_to_places, where, n, kernel, alpha).result()
             rows.append({"where": where, "rows": n, "kernel": repr(kernel), **found})
     notes = (
-        "Random places; y is a smooth function and noise of .3. Residual: |y - (K + alpha) c| / |y| "
-        "of 100 rows, by tiles in double precision. Error: root mean squared difference from the "
+        "Random places; y is a smooth function and noise of .3. Residual: |y - (K + alpha) c| over "
+        "|y|, of 100 rows, by tiles in double precision. Error: root mean squared difference from the "
         "smooth function at 2,000 other places."
     )
     show("Many places", rows, notes, options)
