@@ -285,8 +285,8 @@ def places(options):
             rows.append({"where": where, "rows": n, "kernel": repr(kernel), **found})
     notes = (
         "Random places; y is a smooth function and noise of .3. Residual: |y - (K + alpha) c| over "
-        "|y|, of 100 rows, by tiles in double precision. Error: root mean squared difference from the "
-        "smooth function at 2,000 other places."
+        "|y|, of 100 rows, by tiles in double precision. Error: root mean squared difference from "
+        "the smooth function at 2,000 other places."
     )
     show("Many places", rows, notes, options)
 
