@@ -21,12 +21,13 @@ from gzkcore._util.typing import Doubles
 
 from .base import Kernel
 from .products import slope_matrix
-from .tile_form import ABSOLUTE, Factor, Term, TileForm
+from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
 from .transformed import unmapped
 
 VALUES = 1 << 22  # of the kernel, at a time
 STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rounding
+NEAR = 1e-3 * np.array([1.0, 2.0, 4.0])  # distances that tell a limit
 
 
 def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles | None:
@@ -102,15 +103,33 @@ def _curvature(form: TileForm, dim: int) -> Doubles | None:
     factors = [factor for term in form for factor in term.factors]
     if not _has_slopes(form) or not all(factor.of_distances for factor in factors):
         return None
-    found, origin = np.zeros(dim), np.zeros((1, dim))
+    found = np.zeros(dim)
     for term in form:
         for number, factor in enumerate(term.factors):
-            steep = -float(_weights(term, number, origin, origin)[0, 0])
+            steep = _steepness(term, number, dim)
             if factor.metric == ABSOLUTE or not abs(steep) <= STEEPEST:
                 return None
             for place, column in enumerate(_columns(factor, dim)):
                 found[column] += steep * np.broadcast_to(factor.scale, dim)[place] ** 2
     return found
+
+
+def _steepness(term: Term, number: int, dim: int) -> float:
+    """Return what a factor's slope tends to at distance 0; inf if it has no limit.
+
+    A table does not know it there: it is extrapolated from three distances, as a power is.
+    """
+    factor = term.factors[number]
+    rows = np.zeros((4, dim))
+    column = _columns(factor, dim)[0]
+    rows[1:, column] = NEAR / np.broadcast_to(factor.scale, dim)[0]
+    at = -_weights(term, number, rows, rows[:1])[:, 0]
+    if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
+        return float(at[0])
+    last, before = at[1] - at[2], at[2] - at[3]
+    if abs(last) <= 1e-9 * abs(at[1]):
+        return float(at[1])
+    return float(at[1] + last**2 / (before - last)) if abs(last) < abs(before) else np.inf
 
 
 def _has_slopes(form: TileForm) -> bool:

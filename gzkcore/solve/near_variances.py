@@ -79,11 +79,16 @@ class NearVariances:
         found = [self._of_some(as_double(dense(X[i : i + NEW_ROWS])), alpha) for i in parts]
         return np.concatenate(found)
 
+    def rows_about(self, X: Doubles) -> Integers:
+        """Return the numbers of the rows about each of some new rows, (n_new, m)."""
+        new: Any = Pairs.of(self.kernel, X, np.float64)
+        tables = [chosen[tree.to(new.rows, count)] for chosen, tree, count in self.levels]
+        return np.concatenate(tables, axis=1)
+
     def _of_some(self, X: Doubles, alpha: float) -> Doubles:
         known: Any = self.pairs
         new: Any = Pairs.of(self.kernel, X, np.float64)
-        tables = [chosen[tree.to(new.rows, count)] for chosen, tree, count in self.levels]
-        seen = np.ascontiguousarray(np.concatenate(tables, axis=1), dtype=np.int32)
+        seen = self.rows_about(X)
         some, places = np.unique(seen, return_inverse=True)
         places = places.reshape(seen.shape)  # NumPy before 2.1
         n, least = len(places), LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
