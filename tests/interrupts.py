@@ -13,7 +13,7 @@ import numpy as np
 import gzkcore as gzk
 from gzkcore._util import linalg
 from gzkcore.features.gegenbauer import gegenbauer_features
-from gzkcore.solve.neighbours import nearest
+from gzkcore.solve.neighbours import Nearest
 from gzkcore.sphere.directions import sample_directions
 from gzkcore.sphere.special import gegenbauer
 
@@ -93,7 +93,7 @@ WORK = {
     "directions": lambda: lambda: sample_directions(20_000, 400, "orthogonal", 0),
     "polynomials": lambda: lambda: gegenbauer(400, 3, np.linspace(-1, 1, 10_000_000)),
     "sums": of_array(lambda X: gegenbauer_features(X, X[:500], np.ones((1, 300))), 60_000, 8),
-    "neighbours": of_array(lambda X: nearest(X.astype(float), X[:60_000].astype(float), 10), 60_000, 30),
+    "neighbours": of_array(lambda X: Nearest(X[:60_000].astype(float)).to(X.astype(float), 10), 60_000, 30),
     "factor": factor,
 }  # fmt: skip
 

@@ -21,6 +21,7 @@
  *     GZK_TABLE        piecewise polynomials of t, for everything else
  *     GZK_STEEP        e^-r / r, GZK_SPHERICAL_SLOPE, 3/2 (1 - r^2) / r, and GZK_TABLE_SLOPE, a table over
  *                      t: -f'(r) / r where this has a pole at 0
+ *     GZK_COMPACT      (1 - r)^8 times a polynomial of 1 - r, 0 from r = 1 on
  */
 #ifndef GZK_PRODUCTS_H
 #define GZK_PRODUCTS_H
@@ -32,7 +33,7 @@
 enum { GZK_PRODUCT, GZK_DIFFERENCE, GZK_ABSOLUTE };
 enum {
     GZK_EXPONENTIAL, GZK_MATERN_12, GZK_MATERN_32, GZK_MATERN_52, GZK_MATERN, GZK_SPHERICAL,
-    GZK_POLYNOMIAL, GZK_TABLE, GZK_STEEP, GZK_SPHERICAL_SLOPE, GZK_TABLE_SLOPE
+    GZK_POLYNOMIAL, GZK_TABLE, GZK_STEEP, GZK_SPHERICAL_SLOPE, GZK_TABLE_SLOPE, GZK_COMPACT
 };
 #define GZK_STRIPS(X) \
     X(GZK_PRODUCT, GZK_EXPONENTIAL) X(GZK_PRODUCT, GZK_MATERN_32) X(GZK_PRODUCT, GZK_MATERN_52) \
@@ -40,7 +41,8 @@ enum {
     X(GZK_DIFFERENCE, GZK_EXPONENTIAL) X(GZK_DIFFERENCE, GZK_MATERN_12) \
     X(GZK_DIFFERENCE, GZK_MATERN_32) X(GZK_DIFFERENCE, GZK_MATERN_52) X(GZK_DIFFERENCE, GZK_MATERN) \
     X(GZK_DIFFERENCE, GZK_SPHERICAL) X(GZK_DIFFERENCE, GZK_TABLE) X(GZK_DIFFERENCE, GZK_STEEP) \
-    X(GZK_DIFFERENCE, GZK_SPHERICAL_SLOPE) X(GZK_DIFFERENCE, GZK_TABLE_SLOPE) X(GZK_ABSOLUTE, GZK_EXPONENTIAL)
+    X(GZK_DIFFERENCE, GZK_SPHERICAL_SLOPE) X(GZK_DIFFERENCE, GZK_TABLE_SLOPE) X(GZK_DIFFERENCE, GZK_COMPACT) \
+    X(GZK_ABSOLUTE, GZK_EXPONENTIAL)
 
 /* A factor of a kernel. A table has `pieces` for every half of it, the first for t below those that
  * `base` counts, the last for t above; t and fold - t, where that is less, share the leading bits that

@@ -207,6 +207,11 @@ GZK_INLINE VEC NAME(gzk_profile)(VEC t, const int profile, const gzk_factor *fac
         VEC rest = NAME(gzk_at_least)(1 + minus_r, 0);
         return rest * rest * (1 - minus_r * (REAL)0.5);
     }
+    if (profile == GZK_COMPACT) {
+        VEC rest = NAME(gzk_at_least)(1 + minus_r, 0), power = rest * rest;
+        power *= power;
+        return power * power * NAME(gzk_polynomial)(rest, (const REAL *)factor->c, factor->degree);
+    }
     if (profile == GZK_SPHERICAL_SLOPE) return NAME(gzk_at_least)(1 - t, 0) * (REAL)-1.5 / minus_r;
     VEC decay = NAME(gzk_exp2)(minus_r * (REAL)1.4426950408889634);
     if (profile == GZK_MATERN_12) return decay;

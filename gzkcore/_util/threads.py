@@ -6,7 +6,8 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,34 @@ def _take_control() -> None:
 @functools.cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def on_threads(
+    run: Callable[[int, Callable[[], bool]], None], n_threads: int, each: int = 1
+) -> None:
+    """Call run(thread, stopped) on every thread, with `each` threads for kernels and BLAS within.
+
+    Once a thread has failed, or the caller is interrupted, stopped() tells the others to return.
+    """
+    stop = threading.Event()
+
+    def guarded(thread: int) -> None:
+        try:
+            with limit_threads(each, stop.is_set), suppress(StoppedError):
+                run(thread, stop.is_set)
+        except BaseException:
+            stop.set()
+            raise
+
+    with limit_blas(each), ThreadPoolExecutor(n_threads) as pool:
+        others = [pool.submit(guarded, thread) for thread in range(1, n_threads)]
+        try:
+            guarded(0)
+            for other in others:
+                other.result()
+        except BaseException:  # Ctrl-C comes here: leave no thread behind
+            stop.set()
+            raise
 
 
 def _take_buffers() -> None:

@@ -12,6 +12,7 @@
 - `families`, `radial`, `truncation`: radial functions, and where their series may stop
 - `learned`, `learned_parts`, `marginal_likelihood`: what is learned from y
 - `products`, `gradients`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
+- `fast_sums`, `split`: the same in linear time, for places
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
 - `tile_matrix`: the matrix of a kernel from tiles, which a call returns; `points`: rows, checked
 """

@@ -11,6 +11,8 @@ For distances sum_j c_j W_ij (u_ic - v_jc) = u_ic (W c)_i - (W (c v_c))_i: one p
 all columns and all f. At equal rows a rough kernel has a kink; its slope is taken as 0 there.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gzkcore._compiled import products as _products
@@ -19,12 +21,13 @@ from gzkcore._util.typing import Doubles
 
 from .base import Kernel
 from .products import slope_matrix
-from .tile_form import ABSOLUTE, Term, TileForm
+from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
 from .transformed import unmapped
 
 VALUES = 1 << 22  # of the kernel, at a time
 STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rounding
+NEAR = 1e-3 * np.array([1.0, 2.0, 4.0])  # distances that tell a limit
 
 
 def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles | None:
@@ -49,6 +52,86 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
     return found
 
 
+def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
+    """Return those of k(x, y) by each column of x, (n_rows, dim, n_points), None as above.
+
+    None, too, where some are unbounded: functions of a rough kernel have no slopes.
+    """
+    inner, rows, points = unmapped(kernel, X, Y)
+    if inner is not kernel:
+        of_mapped = derivatives(inner, rows, points)
+        return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, kernel.matrix)
+    form = kernel.tile_form(X.shape[1])
+    if form is None or not _has_slopes(form) or prior_slopes(kernel, X[:1]) is None:
+        return None
+    found = np.zeros((len(X), X.shape[1], len(Y)))
+    for term in form:
+        for number, factor in enumerate(term.factors):
+            W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
+            for place, column in enumerate(_columns(factor, X.shape[1])):
+                share = np.subtract.outer(u[:, place], v[:, place])
+                if not factor.of_distances:
+                    share = v[:, place] / 2
+                scale = np.broadcast_to(factor.scale, u.shape[1])[place]
+                found[:, column] += scale * W * share
+    return found
+
+
+def prior_slopes(kernel: Kernel, X: Doubles) -> Doubles | None:
+    """Return d/dx_c d/dy_c k(x, y) at y = x, (n_rows, dim): variances of slopes without data.
+
+    None for kernels that are no functions of distances, and where these are infinite.
+    """
+    inner, rows, _ = unmapped(kernel, X, None)
+    if inner is not kernel:
+        form = inner.tile_form(rows.shape[1])
+        metric = None if form is None else _curvature(form, rows.shape[1])
+        if metric is None:
+            return None
+        own = np.einsum("kc,k,kc->c", kernel.matrix, metric, kernel.matrix)
+    else:
+        form = kernel.tile_form(X.shape[1])
+        found = None if form is None else _curvature(form, X.shape[1])
+        if found is None:
+            return None
+        own = found
+    return np.broadcast_to(own, (len(X), own.size))
+
+
+def _curvature(form: TileForm, dim: int) -> Doubles | None:
+    """Return minus the second derivatives of a kernel of distances at 0, along each column."""
+    factors = [factor for term in form for factor in term.factors]
+    if not _has_slopes(form) or not all(factor.of_distances for factor in factors):
+        return None
+    found = np.zeros(dim)
+    for term in form:
+        for number, factor in enumerate(term.factors):
+            steep = _steepness(term, number, dim)
+            if factor.metric == ABSOLUTE or not abs(steep) <= STEEPEST:
+                return None
+            for place, column in enumerate(_columns(factor, dim)):
+                found[column] += steep * np.broadcast_to(factor.scale, dim)[place] ** 2
+    return found
+
+
+def _steepness(term: Term, number: int, dim: int) -> float:
+    """Return what a factor's slope tends to at distance 0; inf if it has no limit.
+
+    A table does not know it there: it is extrapolated from three distances, as a power is.
+    """
+    factor = term.factors[number]
+    rows = np.zeros((4, dim))
+    column = _columns(factor, dim)[0]
+    rows[1:, column] = NEAR / np.broadcast_to(factor.scale, dim)[0]
+    at = -_weights(term, number, rows, rows[:1])[:, 0]
+    if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
+        return float(at[0])
+    last, before = at[1] - at[2], at[2] - at[3]
+    if abs(last) <= 1e-9 * abs(at[1]):
+        return float(at[1])
+    return float(at[1] + last**2 / (before - last)) if abs(last) < abs(before) else np.inf
+
+
 def _has_slopes(form: TileForm) -> bool:
     most = _products.most_factors()
     factors = [factor for term in form for factor in term.factors]
@@ -56,13 +139,27 @@ def _has_slopes(form: TileForm) -> bool:
     return known and all(len(term.factors) <= most for term in form)
 
 
+def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
+    """Return minus the slopes W of a factor, times the term's weight and other factors."""
+    factor = term.factors[number]
+    W: Doubles = slope_matrix(term, number, X, Y)
+    W *= -term.weight * (0.0 if factor.slope is None else factor.slope.weight)
+    return W
+
+
+def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubles]:
+    (u, _), (v, _) = (scaled_columns(rows, factor) for rows in (X, Y))
+    return u, v
+
+
+def _columns(factor: Factor, dim: int) -> Sequence[int]:
+    return range(dim) if factor.columns is None else factor.columns
+
+
 def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles) -> None:
     """Add what a factor of a term gives to gradients (n_rows, n_targets, dim)."""
     factor = term.factors[number]
-    weight = 0.0 if factor.slope is None else factor.slope.weight
-    W = slope_matrix(term, number, X, Y)
-    W *= -term.weight * weight
-    (u, _), (v, _) = (scaled_columns(rows, factor) for rows in (X, Y))
+    W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
     if factor.of_distances:
         W[~(np.abs(W) <= STEEPEST)] = 0.0
     with limit_blas(1):  # whose bits depend on its threads
@@ -75,8 +172,8 @@ def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Do
             middle = v.mean(axis=0)
             parts = (W @ coef)[:, :, None] * (u - middle)[:, None] - _sums(W, coef, v - middle)
     parts *= factor.scale
-    index = range(X.shape[1]) if factor.columns is None else factor.columns
-    for place, column in enumerate(index):  # a column may be there twice
+    # A column may be there twice.
+    for place, column in enumerate(_columns(factor, X.shape[1])):
         out[:, :, column] += parts[:, :, place]
 
 

@@ -22,9 +22,10 @@ from gzkcore._util.validation import check_not_negative, raise_not_finite
 
 from .aliases import ALIASES, as_kernel
 from .base import Kernel
+from .fast_sums import FastSums
 from .points import double_pair, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, Factor, Term
-from .tile_matrix import DOUBLE, FactorArrays, factors_matrix, known_terms
+from .tile_matrix import DOUBLE, FactorArrays, factors_matrix, known_terms, multiply
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .transformed import unmapped
 
@@ -79,22 +80,25 @@ class KernelOperator(LinearOperator):
     dtype : {np.float32, np.float64}, optional
         Dtype of the arithmetic within a tile; by default that of X. Results are float64.
     tol : float, optional
-        Pairs of tiles between which the kernel is below tol are skipped. The error of an entry of K
-        V is at most tol times the sum of |V|. The default is an eighth of the dtype's rounding
-        unit; with 0 no pair is skipped.
+        The error of an entry of K V is at most tol k(x, x) times the sum of |V|: pairs of tiles
+        between which the kernel is below tol are skipped, and from 1e-12 on sums may be computed
+        in linear time. The default is an eighth of the dtype's rounding unit; with 0 no pair is
+        skipped.
 
     Attributes
     ----------
     kernel, arithmetic, shape
         As they are used.
     n_tiles : int
-        Number of pairs of tiles of 256 rows that the last product computed.
+        Number of pairs of tiles of 256 rows that the last product computed; 0 in linear time.
 
     Notes
     -----
     A product takes n_rows n_columns (dim + 12) multiply-adds for the kernel (half as many if Y is
-    None), and n_rows n_columns for each vector. Memory: the rows twice, and the vectors. Results
-    are identical, to the last bit, for any number of threads. Ctrl-C stops a product.
+    None), and n_rows n_columns for each vector. On the sphere and in one to three columns it takes
+    time linear in the rows where that is less (docs/fast_sums.md; the extra `maps`). Memory: the
+    rows twice, and the vectors. Results are identical, to the last bit, for any number of threads.
+    Ctrl-C stops a product.
 
     Three kinds of kernels are multiplied by their explicit matrix, some rows at a time:
     `GeneralizedZonal`, products of more than 64 factors, and kernels that piecewise polynomials do
@@ -124,6 +128,12 @@ class KernelOperator(LinearOperator):
             resolved_kernel(kernel, rows), rows, others, arithmetic_of(X, dtype),
             None if tol is None else check_not_negative("tol", tol),
         )  # fmt: skip
+        self._fast = FastSums.of(self.kernel, self.X, self.Y, self._reached)
+
+    _fast: FastSums | None = None
+    kernel: Kernel
+    X: Doubles
+    Y: Doubles | None
 
     @classmethod
     def of(
@@ -144,15 +154,17 @@ class KernelOperator(LinearOperator):
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
-        reached = float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
-        terms = known_terms(
-            kernel.tile_form(self.X.shape[1]), self.X.shape[1], self.arithmetic, reached
-        )
+        dim = self.X.shape[1]
+        terms = known_terms(kernel.tile_form(dim), dim, self.arithmetic, self._reached)
         self._terms = None
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
         else:
             self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
+
+    @property
+    def _reached(self) -> float:
+        return float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
 
     def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
         rows = TiledRows.of(self.X, term, dtype)
@@ -263,13 +275,15 @@ class KernelOperator(LinearOperator):
 
     def times(self, V: NDArray[Any]) -> Doubles:
         """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
+        if self._fast is not None:
+            return self._fast.times(V)
         if self._terms is None:
             return _multiply_matrices(self.kernel, self.X, self.X if self.Y is None else self.Y, V)
         self.n_tiles = 0
         found = np.zeros((self.shape[0], V.shape[1]))
         for some in _columns(V):
             for term, known, rows, columns in self._terms:
-                product, n_tiles = _multiply(known, rows, columns, V[:, some], self.Y is None)
+                product, n_tiles = multiply(known, rows, columns, V[:, some], self.Y is None)
                 found[:, some] += term.weight * rows.take(product)
                 self.n_tiles += n_tiles
         return found
@@ -277,25 +291,6 @@ class KernelOperator(LinearOperator):
 
 def _columns(V: NDArray[Any]) -> list[slice]:
     return [slice(start, start + MOST_VECTORS) for start in range(0, V.shape[1], MOST_VECTORS)]
-
-
-def _multiply(
-    known: FactorArrays, rows: TiledRows, columns: TiledRows, V: NDArray[Any], symmetric: bool
-) -> tuple[Doubles, int]:
-    """Return products in the order of the rows' tiles, and how many pairs of tiles they took."""
-    dtype = rows.rows.dtype
-    lanes = 64 // dtype.itemsize
-    width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
-    out = np.zeros((len(rows.rows), _products.tile_rows(), width))
-    given = V * columns.factor[:, None]
-    power = np.frexp(np.abs(given).max(axis=0))[1]  # of 2: V may be beyond a float's range
-    values = rows.rows[:, 0].size * columns.rows[:, 0].size
-    done = _products.kernel_product(
-        rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
-        columns.place(np.ldexp(given, -power), width, dtype), known.factors, known.numbers,
-        known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
-    )  # fmt: skip
-    return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
 
 
 def _multiply_matrices(kernel: Kernel, X: Doubles, Y: Doubles, V: NDArray[Any]) -> Doubles:
@@ -339,7 +334,7 @@ class Runs:
             run = replace(
                 rows, rows=rows.rows[here], centers=rows.centers[here], radii=rows.radii[here]
             )
-            parts = [_multiply(known, run, columns, V[:, some], False)[0] for some in _columns(V)]
+            parts = [multiply(known, run, columns, V[:, some], False)[0] for some in _columns(V)]
             found.append(np.concatenate(parts, axis=1))
         return found
 

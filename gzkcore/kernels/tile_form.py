@@ -17,8 +17,8 @@ from gzkcore._util.typing import Doubles
 PRODUCT, DIFFERENCE, ABSOLUTE = range(3)  # metrics, as products.h has them
 (
     EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52, MATERN, SPHERICAL, POLYNOMIAL, TABLE, STEEP,
-    SPHERICAL_SLOPE, TABLE_SLOPE,
-) = range(11)  # fmt: skip
+    SPHERICAL_SLOPE, TABLE_SLOPE, COMPACT,
+) = range(12)  # fmt: skip
 
 MOST_TERMS = 64
 LOG2_E = math.log2(math.e)

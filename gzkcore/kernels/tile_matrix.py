@@ -6,7 +6,7 @@ A kernel's call, `kernel_matrix` and `KernelOperator` read its form (`tile_form`
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +64,11 @@ class FactorArrays:
         return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
 
 
-def known_terms(
-    form: TileForm | None, dim: int, dtype: Any, tol: float
-) -> list[tuple[Term, FactorArrays]] | None:
+# Terms as the tiles read them.
+KnownTerms: TypeAlias = list[tuple[Term, FactorArrays]]
+
+
+def known_terms(form: TileForm | None, dim: int, dtype: Any, tol: float) -> KnownTerms | None:
     """Return the terms of a form as the tiles read them, None if tiles can't compute it."""
     found = []
     if form is None or any(len(term.factors) > _products.most_factors() for term in form):
@@ -94,6 +96,25 @@ def factors_matrix(
     return out, rows, columns
 
 
+def multiply(
+    known: FactorArrays, rows: TiledRows, columns: TiledRows, V: NDArray[Any], symmetric: bool
+) -> tuple[Doubles, int]:
+    """Return products in the order of the rows' tiles, and how many pairs of tiles they took."""
+    dtype = rows.rows.dtype
+    lanes = 64 // dtype.itemsize
+    width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
+    out = np.zeros((len(rows.rows), _products.tile_rows(), width))
+    given = V * columns.factor[:, None]
+    power = np.frexp(np.abs(given).max(axis=0))[1]  # of 2: V may be beyond a float's range
+    values = rows.rows[:, 0].size * columns.rows[:, 0].size
+    done = _products.kernel_product(
+        rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
+        columns.place(np.ldexp(given, -power), width, dtype), known.factors, known.numbers,
+        known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
+    )  # fmt: skip
+    return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
+
+
 def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
     """Subtract the offset of columns that lie far from 0 for their spread, which is exact.
 
@@ -111,9 +132,15 @@ def form_matrix(
     form: TileForm | None, X: Doubles, Y: Doubles | None, dtype: Any
 ) -> NDArray[Any] | None:
     """Return the matrix of a form, but the diagonal of Y=None; None if tiles can't compute it."""
-    terms = known_terms(form, X.shape[1], dtype, 0.0)
+    return terms_matrix(known_terms(form, X.shape[1], dtype, 0.0), X, Y, dtype)
+
+
+def terms_matrix(
+    terms: KnownTerms | None, X: Doubles, Y: Doubles | None, dtype: Any
+) -> NDArray[Any] | None:
+    """Return the matrix of `form_matrix`, by what `known_terms` made of the form."""
     if all(
-        each.of_distances and each.power is None for term in form or () for each in term.factors
+        each.of_distances and each.power is None for term, _ in terms or () for each in term.factors
     ):
         X, Y = without_offsets(X, Y)
     total: NDArray[Any] | None = None

@@ -26,18 +26,21 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_share
+from gzkcore._util.validation import check_bool, check_integer, check_share, dense
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import kernel_diagonal
+from gzkcore.kernels.gradients import gradients
+from gzkcore.kernels.products import as_double, kernel_diagonal
 from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
+from gzkcore.rows.sources import is_source
 from gzkcore.solve.centers import CentersSolution, solve_centers
 from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
+from gzkcore.solve.near_variances import NearVariances
 from gzkcore.solve.posterior import (
     EXACT_ROWS,
     JOINT_ROWS,
@@ -253,12 +256,12 @@ class WholeKernelRegressor(Resumable, WholeKernel):
 
     def _outdate(self) -> None:
         super()._outdate()
-        for name in ("_held_system", "_draws"):
+        for name in ("_held_system", "_draws", "_near"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_watch", "_workers")
+        left_out = ("_held_system", "_near", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     def _to_data(self) -> dict[str, Any]:
@@ -308,6 +311,88 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         self._check_scale()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
+    def predict(self, X: Data, return_std: bool = False, return_gradient: bool = False) -> Any:
+        """Predict the targets, tile by tile, and how they change with each column.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation, see the Notes of the class.
+        return_gradient : bool, default=False
+            Also return the derivatives of the prediction by each column, for arrays; with
+            `return_std` their standard deviations too.
+
+        Returns
+        -------
+        y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
+        std : ndarray of the same shape
+            Only if `return_std` is True. For an iterable of batches, an iterator over the results
+            of each batch; for a Dask collection, a Dask array (or two) that is not yet computed.
+        gradient, gradient_std : ndarray of shape (n_samples, n_features)
+            Of several targets (n_samples, n_targets, n_features). Only if `return_gradient` is
+            True, the second only with `return_std`.
+
+        Notes
+        -----
+        f is differentiated exactly. At rows of the fit a kernel with a kink there, such as
+        Matern-1/2, has the slope 0. Standard deviations are those of df / dx without noise, and
+        need a smooth function of distances (a Gaussian, Matern of nu > 1). They take a solve for
+        each column of a row; with up to three columns and more than 64 rows they are given the rows
+        around each, as those of f, in some 1 ms a row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gzkcore import Gaussian, KernelRidge
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = KernelRidge(Gaussian(0.5), alpha=1e-4).fit(X, np.sin(X[:, 0]))
+        >>> y, slope = model.predict([[0.0], [3.0]], return_gradient=True)
+        >>> slope.ravel().round(2)  # the cosine
+        array([ 1.  , -0.99])
+        """
+        found = super().predict(X, return_std)
+        if not return_gradient:
+            return found
+        if is_source(X):
+            raise ValueError(
+                "return_gradient=True is for arrays, but X comes in batches; pass one batch at a "
+                "time"
+            )
+        rows = as_double(dense(self._new_rows(self._columns(X))))
+        gradient = self._gradient(rows)
+        shape = (len(rows), *self._target_shape, rows.shape[1])
+        if not return_std:
+            return found, gradient.reshape(shape)
+        return *found, gradient.reshape(shape), np.sqrt(self._slope_variance(rows)).reshape(shape)
+
+    def _gradient(self, X: Doubles) -> Doubles:
+        """Return df / dx of shape (n_samples, n_targets, n_features)."""
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        found = gradients(self.kernel_, X, as_double(dense(self.X_fit_)), coef)
+        if found is None:
+            raise ValueError(
+                f"kernel={self.kernel_!r} has no derivatives by columns; use one with "
+                "lengthscales, such as a Gaussian or a Matern, or one of dot products"
+            )
+        if hasattr(self, "trend_coef_"):
+            found += self.trend_coef_.reshape(X.shape[1], -1).T
+        return found
+
+    def _slope_variance(self, X: Doubles) -> Doubles:
+        """Return the variances of df / dx, of shape (n_samples, n_targets, n_features)."""
+        self._check_scale()
+        system = self._center_system() if self._on_centers else self._system
+        few = self._on_centers or system.factored or len(X) <= EXACT_ROWS
+        near = None if few else self._near_variances()
+        posterior = Posterior(system, self._trend_of(system.rows))
+        found = np.empty((len(X), self._alphas.size, X.shape[1]))
+        for alpha in np.unique(self._alphas).tolist():
+            targets = self._alphas == alpha
+            found[:, targets] = posterior.slope_variances(X, alpha, near)[:, None]
+        found *= self._scale[:, None]
+        return found
+
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         mean, _ = super()._predict(X, return_std)
         return mean, self._variance(self._new_rows(X)) if return_std else None
@@ -330,6 +415,9 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         exactly = system.factored and system.n_rows <= DOUBLE_ROWS
         if not self._cut:  # exact variances are solved for, not drawn
             exactly = exactly or n_new <= (system.n_rows if system.factored else EXACT_ROWS)
+        near = None if exactly else self._near_variances()
+        if near is not None:
+            return self._posterior.near_variances(near, X, alpha)
         draws = None if exactly else self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
@@ -354,6 +442,12 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     def _posterior(self) -> Posterior:
         return Posterior(self._system, self._trend_of(self.X_fit_))
 
+    def _near_variances(self) -> NearVariances | None:
+        """Return what variances come from with few columns, where it is of use."""
+        if not hasattr(self, "_near"):
+            self._near = NearVariances.of(self.kernel_, self.X_fit_, self._noise)
+        return self._near
+
     def _prepared_draws(self) -> tuple[Prior, dict[float, Correction]] | None:
         """Return the draws that variances come from; None without features to draw by."""
         if not hasattr(self, "_draws"):
@@ -370,8 +464,10 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         """Return a copy that can predict: its variances don't depend on how rows are cut."""
         model = super()._for_workers(return_std)
         if return_std and not self._on_centers:
-            self._prepared_draws()
-            model._draws, model._cut = self._draws, True
+            model._cut = True
+            if self._near_variances() is None:
+                self._prepared_draws()
+                model._draws = self._draws
         return model
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Seed = 0) -> Doubles:
@@ -509,10 +605,12 @@ class KernelRidge(WholeKernelRegressor):
     plus s u^T (H^T A^-1 H)^-1 u with a trend, where A = K + alpha N, H has the rows h(x_i) = 1, or
     1 and x_i, and u = h(x) - H^T A^-1 k_x. It is exact with at most 1,024 training rows. With at
     most 4,096 it is exact if one call has no more new rows than there are training rows; with more
-    training rows, if one call has at most 64 new rows. In larger calls, and for sources, the mean
-    square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2 64), 9
-    %, and no error far from the data. For a kernel without features to draw from it is always
-    exact, 64 rows at a time.
+    training rows, if one call has at most 64 new rows. In larger calls, and for sources, with up
+    to three columns it is that given 95 of the training rows, near and spread (`NearVariances`):
+    never too small, and too large by 0 to 4 % in the mean. With more columns the mean square of 64
+    draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2 64), 9 %, and no
+    error far from the data. For a kernel without features to draw from it is always exact, 64 rows
+    at a time.
 
     With M centres, s is the minimum of the objective divided by n alpha. For the variance each
     centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K

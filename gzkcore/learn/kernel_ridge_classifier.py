@@ -16,7 +16,7 @@ from .kernel_ridge_cv import ALPHAS, KernelRidgeCV
 __all__ = ["KernelRidgeClassifier", "KernelRidgeClassifierCV"]
 
 
-class KernelRidgeClassifier(Classifier, KernelRidge):
+class KernelRidgeClassifier(Classifier, KernelRidge):  # type: ignore[misc]  # of labels no slopes
     """Classification by kernel ridge regression with the whole kernel.
 
     A regression for each class predicts +1 for its rows and -1 for all others; two classes need one
@@ -85,7 +85,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         self.class_weight = class_weight
 
 
-class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
+class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):  # type: ignore[misc]  # as above
     """Classification by whole-kernel ridge regression: `fit` chooses alpha and kernel.
 
     Parameters

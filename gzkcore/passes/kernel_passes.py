@@ -20,7 +20,7 @@ from gzkcore._util.typing import Doubles, Floats
 from gzkcore._util.validation import check_targets, check_weights, float_dtype, raise_not_finite
 
 from .streams import Reader, Step, as_step
-from .tiles import ALL_SUMS_BYTES, FEATURES_BYTES, TILE_ROWS, Tiles, as_rows, on_threads, width_of
+from .tiles import ALL_SUMS_BYTES, FEATURES_BYTES, TILE_ROWS, Tiles, as_rows, width_of
 
 __all__ = ["Passes"]
 
@@ -141,7 +141,7 @@ def sum_tiles(
                 work(rows, tile_of(rows), sums)
             total.add(number, sums)
 
-    on_threads(run, min(threads.n_threads(), n_runs))
+    threads.on_threads(run, min(threads.n_threads(), n_runs))
     return total.sums
 
 

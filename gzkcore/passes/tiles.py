@@ -4,10 +4,7 @@ The values of rows are checked here, tile by tile, when they are read.
 """
 
 import inspect
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -61,35 +58,7 @@ def for_each_tile(
             rows = slice(start, min(start + n_rows, n_samples))
             use(thread, rows, tile_of(rows))
 
-    on_threads(run, n_threads, max(1, threads.n_threads() // n_threads))
-
-
-def on_threads(
-    run: Callable[[int, Callable[[], bool]], None], n_threads: int, each: int = 1
-) -> None:
-    """Call run(thread, stopped) on every thread, with `each` threads for kernels and BLAS within.
-
-    Once a thread has failed, or the caller is interrupted, stopped() tells the others to return.
-    """
-    stop = threading.Event()
-
-    def guarded(thread: int) -> None:
-        try:
-            with threads.limit_threads(each, stop.is_set), suppress(threads.StoppedError):
-                run(thread, stop.is_set)
-        except BaseException:
-            stop.set()
-            raise
-
-    with threads.limit_blas(each), ThreadPoolExecutor(n_threads) as pool:
-        others = [pool.submit(guarded, thread) for thread in range(1, n_threads)]
-        try:
-            guarded(0)
-            for other in others:
-                other.result()
-        except BaseException:  # Ctrl-C comes here: leave no thread behind
-            stop.set()
-            raise
+    threads.on_threads(run, n_threads, max(1, threads.n_threads() // n_threads))
 
 
 def tile_rows(features: Any, X: Any, n_threads: int) -> int:

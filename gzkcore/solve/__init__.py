@@ -14,7 +14,7 @@
 - `wide`: more features than rows, or than a Gram matrix may have
 - `losses`, `newton`: other losses, each a sequence of weighted systems
 - `trend`: what is not penalised: an intercept, slopes
-- `posterior`, `lanczos`: variances, draws and determinants
+- `posterior`, `near_variances`, `lanczos`: variances, draws and determinants
 - `training_rows`: the rows that a model keeps
 - `cost`: the memory and the time that a system takes, before it is solved
 """

@@ -20,11 +20,13 @@ from gzkcore._util.typing import Doubles, Floats, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted, plain, seconds_told
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.fast_sums import FastSums
+from gzkcore.kernels.products import as_double
 from gzkcore.passes.tiles import ALL_SUMS_BYTES, FEATURES_BYTES
 from gzkcore.rows.survey import SAMPLE_ROWS
 
 from .centers import IN_MEMORY_BYTES, MOST_SAMPLE, PART_ROWS, ROOTS
-from .kernel_system import HELD_ROWS, KernelSystem
+from .kernel_system import HELD_ROWS, MOST_SUMS_TOL, KernelSystem
 from .near_landmarks import SEEN
 from .preconditioners import (
     FEW_COLUMNS,
@@ -279,7 +281,8 @@ def cost_of(
         made, t = system.preconditioner, system.n_rows
         products, others = _seconds_of_steps(system, rng.standard_normal((t, n_columns)), n_iter)
         larger = every.preconditioner_bytes(n_samples) / every.preconditioner_bytes(t)
-        seconds = products * (n_samples / t) ** 2 + (made.seconds + others) * larger
+        growth = every.cost_of_product(n_samples) / every.cost_of_product(t)
+        seconds = products * growth + (made.seconds + others) * larger
         most_taken, least = every.bytes(t, n_columns), whole_bytes(t, dim, n_columns, made.nbytes)
         measured = max(least, min(most_taken, peak.bytes))
         taken *= measured / most_taken
@@ -323,6 +326,10 @@ class _Every:
         """Return what the preconditioner of so many rows takes."""
         largest = float(self.kernel.diag(self.rows).max()) or 1.0
         return preconditioner_bytes(n_rows, self.rows.shape[1], self.alpha / largest)
+
+    def cost_of_product(self, n_rows: int) -> float:
+        """Return what a product with so many rows costs, relative to others."""
+        return FastSums.expected_cost(self.kernel, as_double(self.rows), n_rows, MOST_SUMS_TOL)
 
     def bytes(self, n_rows: int, n_columns: int) -> float:
         """Return what a fit to so many rows takes, as it is reckoned."""

@@ -5,6 +5,7 @@ K is stored and factored; with more rows nothing of its size is stored.
 """
 
 import functools
+import math
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,6 +22,7 @@ from gzkcore._util.validation import dense, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.fast_sums import LEAST_TOL, FastSums, worth_a_look
 from gzkcore.kernels.products import KernelOperator, Runs, as_double, matrix_of
 from gzkcore.passes.streams import Step, as_step
 from gzkcore.rows.dask import Held, client_of
@@ -94,10 +96,14 @@ MOST_IN_SINGLE = 1e15  # of a diagonal, and of its inverse: single precision has
 DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha is
 HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
 BLOCK = 64  # columns that are solved together
+# What an error of a kernel value may be, relative to tol alpha, and at most.
+SUMS_TOL, MOST_SUMS_TOL = 1 / 64, 1e-6
 TRIED_ROWS = 64  # whose kernel matrix is looked at for NaN and infinity
 LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
 SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
-PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
+# New numbers that are held as doubles at a time, the rows whose sums are computed by tiles too, and
+# the error of a value relative to these.
+PREDICTED_NUMBERS, COMPARED_ROWS, PREDICTED_TOL = 1 << 24, 64, 1e-5
 
 
 class Factored(Preconditioner):
@@ -211,6 +217,7 @@ class KernelSystem:
         self.matrix = self._given
         if self.matrix is None and self.factored:
             self.matrix = self._values(self.rows)
+        self.fast: FastSums | None = None
         self.exact: Multiply
         self.product: Multiply
         if not self.factored:
@@ -219,6 +226,10 @@ class KernelSystem:
             self.exact = self.product = self.matrix.__matmul__
             return
         workers = workers or Workers()
+        self.fast = None if workers.client else self._fast_sums()
+        if self.fast is not None:
+            self.exact = self.product = self.fast.times
+            return
         self.exact = self.product = workers.product(KernelOperator.of(kernel, self.rows))
         if tol >= SINGLE_TOL:
             quick = KernelOperator.of(kernel, self.rows, dtype=np.float32)
@@ -248,7 +259,7 @@ class KernelSystem:
                 given.fit(self.rows)
         return preconditioner_for(
             given, self.kernel, self.rows, self.alphas, noise=noise,
-            random_state=self.random_state,
+            random_state=self.random_state, linear_time=self.fast is not None,
         )  # fmt: skip
 
     def part(self, rows: Integers) -> "KernelSystem":
@@ -260,6 +271,18 @@ class KernelSystem:
             kernel, part, self.alphas, preconditioner=self.given, tol=self.tol,
             max_iter=self.max_iter, random_state=self.random_state, workers=self.workers,
         )  # fmt: skip
+
+    def _fast_sums(self) -> FastSums | None:
+        """Return sums in linear time where they are cheaper, exact to a share of alpha and tol.
+
+        Errors of eps k(x, x) in the values of K, as rough as the rows are dense, are a matrix with
+        eigenvalues of a few times eps k(x, x). A solution is at most |y| / alpha long. So the
+        residual changes by a few times eps k(x, x) / alpha |y|.
+        """
+        rows = as_double(self.rows)
+        largest = float(self.kernel.diag(rows[:1]).max()) or 1.0
+        tol = SUMS_TOL * self.tol * float(self.alphas[0]) / largest
+        return FastSums.of(self.kernel, rows, None, min(max(tol, LEAST_TOL), MOST_SUMS_TOL))
 
     def _try_some(self) -> None:
         """Raise for a kernel that some of the rows show to be of no use."""
@@ -385,7 +408,22 @@ def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:
     """Return K(X, Y) V for new rows X, in double and with nothing of the size of K stored."""
     if isinstance(kernel, Precomputed):
         return np.asarray(X @ V, dtype=np.float64)
-    parts = [slice(i, i + PREDICTED_ROWS) for i in range(0, X.shape[0], PREDICTED_ROWS)]
-    columns = dense(Y)
-    found = [KernelOperator.of(kernel, dense(X[rows]), columns).times(V) for rows in parts]
+    step, columns = max(1, PREDICTED_NUMBERS // max(X.shape[1], 1)), as_double(dense(Y))
+    found = []
+    for start in range(0, X.shape[0], step):
+        rows = as_double(dense(X[start : start + step]))
+        fast = _fast_cross_sums(kernel, rows, columns, V)
+        found.append((fast or KernelOperator.of(kernel, rows, columns)).times(V))
     return np.concatenate(found)
+
+
+def _fast_cross_sums(kernel: Kernel, X: Doubles, Y: Doubles, V: Doubles) -> FastSums | None:
+    """Return sums in linear time where they are cheaper, exact to a share of what sums are."""
+    if not worth_a_look(kernel, X, Y):
+        return None
+    some = X[:: -(-len(X) // COMPARED_ROWS)]
+    of_some = np.square(KernelOperator.of(kernel, some, Y).times(V)).mean(axis=0)
+    largest = float(kernel.diag(some).max()) or 1.0
+    length = np.square(V).sum(axis=0)
+    tol = PREDICTED_TOL * math.sqrt((of_some[length > 0] / length[length > 0]).min(initial=1.0))
+    return FastSums.of(kernel, X, Y, min(tol / largest, MOST_SUMS_TOL))

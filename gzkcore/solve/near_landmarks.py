@@ -10,7 +10,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, kernel_matrix
 
-from .neighbours import Neighbours, Seen, SparseFactor, nearest
+from .neighbours import Nearest, Neighbours, Seen, SparseFactor
 from .preconditioner import Preconditioner, factor_of
 
 __all__ = ["NearLandmarks"]
@@ -43,7 +43,7 @@ def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Intege
     n, size = len(X), SAMPLED_FOR_EACH * count
     some = rng.choice(n, size, replace=False) if n > size else np.arange(n)
     rows = X[some] - np.median(X[some], axis=0)
-    last = nearest(rows, rows, min(NEIGHBOUR_OF_DENSITY, len(rows)))[:, -1]
+    last = Nearest(rows).to(rows, min(NEIGHBOUR_OF_DENSITY, len(rows)))[:, -1]
     radii = np.linalg.norm(rows - rows[last], axis=1)
     middle = float(np.median(radii[radii > 0])) if radii.any() else 1.0
     radii = np.clip(radii / middle, 1e-3, 1e3)  # of duplicates: 0
@@ -73,14 +73,15 @@ class NearLandmarks(Preconditioner):
         The kernel at pairs of rows of X.
     count : int
         q.
-    n_neighbours : int
+    n_neighbours, n_seen : int
+        How many neighbours and landmarks a row depends on.
     shifts, noise
         See `Diagonal`.
     rng : Generator
 
     Notes
     -----
-    Computing it takes n (l + m)^2 ((d + 12) / 2 + (l + m) / 6 for each alpha) operations for l = 48
+    Computing it takes n (l + m)^2 ((d + 12) / 2 + (l + m) / 6 for each alpha) operations for l seen
     landmarks and m neighbours of each row, two searches, and q^3 + q^3 / 3 for each alpha. `solve`
     takes 4 n (l + m) + 2 q^2 for a column. Memory: n (9 (l + m) + 20) + 8 q^2 bytes, and 4 n (l +
     m) + 8 q^2 for each alpha, where 4 n (l + m) doubles in double precision.
@@ -93,6 +94,7 @@ class NearLandmarks(Preconditioner):
         pairs: Pairs,
         count: int,
         n_neighbours: int,
+        n_seen: int,
         shifts: Doubles,
         noise: Doubles,
         rng: np.random.Generator,
@@ -101,7 +103,7 @@ class NearLandmarks(Preconditioner):
         self.neighbours = Neighbours.of(pairs.rows, n_neighbours, rng)
         order = self.neighbours.order
         self.landmarks = spread_landmarks(pairs.rows, count, rng)
-        self.seen = Seen.of(pairs.rows[order], pairs.rows[self.landmarks], SEEN)
+        self.seen = Seen.of(pairs.rows[order], pairs.rows[self.landmarks], n_seen)
         K = kernel_matrix(kernel, X[self.landmarks], dtype=np.float64)
         own = LANDMARK_NOISE[dtype] * float(K.diagonal().max())
         distinct, self._which = np.unique(shifts, return_inverse=True)

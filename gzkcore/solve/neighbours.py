@@ -13,7 +13,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.products import Pairs
 
-__all__ = ["Neighbours", "Seen", "SparseFactor"]
+__all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor"]
 
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
@@ -123,7 +123,7 @@ class Seen:
     def of(cls, X: Doubles, landmarks: Doubles, count: int) -> "Seen":
         """Find for each row of X (n, d) the nearest `count` of the landmarks (q, d), or all."""
         q = len(landmarks)
-        table = nearest(X, landmarks, min(count, q, MOST_SEEN))
+        table = Nearest(landmarks).to(X, min(count, q, MOST_SEEN))
         return cls(table, *_by_column(table, np.ones(table.shape, bool), q))
 
     @property
@@ -152,18 +152,23 @@ class Seen:
         return out
 
 
-def nearest(X: Doubles, others: Doubles, count: int) -> Numbers:
-    """Return the numbers (n, count) of the rows of `others` that are nearest to each row of X."""
-    order, size = tree_order(others)
-    rows = np.minimum(order, len(others) - 1)
-    ranks: Numbers = np.where(order < len(others), 0, 1).astype(np.int32)  # of those asked for: 0
-    center = np.median(others, axis=0)
-    found: Numbers = np.empty((len(X), count), np.int32)
-    _neighbours.nearest(
-        (X - center).astype(np.float32), *_boxes(others[rows] - center, ranks, size), ranks,
-        found, n_threads(),
-    )  # fmt: skip
-    return rows.astype(np.int32)[found]
+class Nearest:
+    """A tree of rows (q, d), which finds those that are nearest to others."""
+
+    def __init__(self, rows: Doubles) -> None:
+        order, size = tree_order(rows)
+        self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
+        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # of a row: 0
+        self._center = np.median(rows, axis=0)
+        self._boxes = _boxes(rows[self._rows] - self._center, self._ranks, size)
+
+    def to(self, X: Doubles, count: int) -> Numbers:
+        """Return the numbers (n, count) of the rows that are nearest to each row of X."""
+        found: Numbers = np.empty((len(X), count), np.int32)
+        _neighbours.nearest(
+            (X - self._center).astype(np.float32), *self._boxes, self._ranks, found, n_threads()
+        )
+        return self._rows[found]
 
 
 class SparseFactor:

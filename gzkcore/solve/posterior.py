@@ -23,9 +23,11 @@ from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import as_double, kernel_matrix, matrix_of
+from gzkcore.kernels.gradients import derivatives, gradients, prior_slopes
+from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, matrix_of
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
+from .near_variances import NearVariances
 from .trend import Trend, inverse
 
 PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
@@ -104,6 +106,69 @@ class Posterior:
                 u = self.trend.columns(X[rows]) - cross.T @ of_H
                 found[rows] += np.einsum("ij,jk,ik->i", u, unknown, u)
         return np.maximum(found, 0.0)
+
+    def near_variances(self, near: NearVariances, X: Rows, alpha: float) -> Doubles:
+        """Return the variance of f at each row given rows near by, and the share of the trend."""
+        found = near.at(X, alpha)
+        if self.trend is not None:
+            of_H, unknown = self.of_trend(alpha)
+            rows, old = as_double(dense(X)), as_double(self.system.rows)
+            cross = KernelOperator.of(self.system.kernel, rows, old, np.float32).times(of_H)
+            u = self.trend.columns(X) - cross
+            found += np.einsum("ij,jk,ik->i", u, unknown, u)
+        return found
+
+    def slope_variances(self, X: Rows, alpha: float, near: NearVariances | None) -> Doubles:
+        """Return the variance of df / dx_c at each row, (n_rows, d); see `variances`.
+
+        Given all rows a solve for each column of each row; given rows near by a factor of theirs.
+        """
+        system, rows = self.system, as_double(dense(X))
+        old, found = as_double(system.rows), self._prior_slopes(rows)
+        step = 1 if near is not None else max(1, BLOCK // rows.shape[1])
+        for start in range(0, len(rows), step):
+            here = slice(start, start + step)
+            some = slice(None) if near is None else near.rows_about(rows[here])[0]
+            D = derivatives(system.kernel, rows[here], old[some])
+            sides = np.asarray(D).reshape(-1, len(old[some])).T
+            if near is not None:
+                noise = alpha * near.noise[some]
+                root = cholesky(matrix_of(system.kernel, old[some]) + np.diag(noise), lower=True)
+                taken = np.square(solve_triangle(root, sides)).sum(axis=0)
+            else:
+                taken = self._taken(sides, alpha)
+            found[here] -= taken.reshape(found[here].shape)
+        if self.trend is not None:
+            found += self._trend_slopes(rows, old, alpha)
+        return np.maximum(found, 0.0)
+
+    def _prior_slopes(self, X: Doubles) -> Doubles:
+        found = prior_slopes(self.system.kernel, X)
+        if found is None:
+            raise ValueError(
+                f"kernel={self.system.kernel!r} gives no standard deviations of slopes; use one "
+                "that is a smooth function of distances: a Gaussian, or a Matern of nu > 1"
+            )
+        return np.array(found)
+
+    def _taken(self, sides: Doubles, alpha: float) -> Doubles:
+        """Return b^T A^-1 b of each column."""
+        root = self.system.root(alpha)
+        if root is not None:
+            return np.asarray(np.square(solve_triangle(root, sides)).sum(axis=0))
+        weights = self.system.solve(sides, np.full(sides.shape[1], alpha)).coef
+        found = 2 * np.einsum("ij,ij->j", sides, weights)
+        return np.asarray(found - self.system.quadratic_forms(weights, alpha))
+
+    def _trend_slopes(self, X: Doubles, old: Doubles, alpha: float) -> Doubles:
+        """Return u^T (H^T A^-1 H)^-1 u of the trend, with u = dh / dx_c - H^T A^-1 dk / dx_c."""
+        trend: Any = self.trend
+        of_H, unknown = self.of_trend(alpha)
+        origin = np.zeros((1, X.shape[1]))
+        own = trend.columns(np.eye(X.shape[1])) - trend.columns(origin)
+        slopes: Any = gradients(self.system.kernel, X, old, of_H)  # (n_rows, n_free, d)
+        u = own[None] - slopes.transpose(0, 2, 1)
+        return np.asarray(np.einsum("icj,jk,ick->ic", u, unknown, u))
 
     def _kernel_with(self, X: Rows) -> Doubles:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""

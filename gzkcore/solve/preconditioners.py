@@ -25,15 +25,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.random import generator
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
 from gzkcore.passes.kernel_passes import Sums, sum_tiles
-from gzkcore.passes.tiles import on_threads, width_of
+from gzkcore.passes.tiles import width_of
 
-from .near_landmarks import NearLandmarks
+from .near_landmarks import SEEN, NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
 from .solve import NotPositiveDefinite, OfColumns, conjugate_gradients
@@ -151,6 +151,10 @@ SAMPLED_ROWS = 1000
 ROWS_OF_FEATURES = 2000
 # With the row itself whole vectors of 16.
 NEIGHBOURS = 31
+# Where a product takes linear time, and landmarks that a row sees there. At 200,000 rows on the
+# sphere (Matern-1/2, 3/2, lengths .1 and .02, alpha .1 and .001) 3 to 4 steps became 4 to 8, and a
+# fit took .65 to .82 of the processor time.
+FEW_NEIGHBOURS, FEW_SEEN = 15, 16
 # Columns up to which the landmarks about a row tell it what the rest would; in more columns balls
 # have more of them than a row sees.
 FEW_COLUMNS = 3
@@ -375,6 +379,7 @@ def preconditioner_for(
     *,
     noise: ArrayLike | None = None,
     random_state: Seed = None,
+    linear_time: bool = False,
 ) -> Preconditioner:
     """Make a `Preconditioner` of K(X, X) + alpha N for each of several alphas.
 
@@ -396,17 +401,20 @@ def preconditioner_for(
         The diagonal of N, > 0; None: ones.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the landmarks and of the order of rows.
+    linear_time : bool, default=False
+        Whether products with K take linear time: then more steps with a cheaper preconditioner are
+        faster.
 
     Notes
     -----
     "auto" chooses as follows. The diagonal, if it gives a condition number below 4. With at most
     2,000 rows, 512 features. With at most three columns, landmarks, of which each row uses 48, and
-    31 neighbours: one landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be
-    factored in the time of a kernel product. With more columns, features and 31 neighbours, with as
-    many features (256 to 4,096, at most 1 GiB) as can be multiplied in the time of four kernel
-    products; with 10,000 or more rows more features, if a trial with a tenth of the rows shows that
-    they save more time than they cost. For kernels without a compiled form features only, whose
-    number is doubled as long as they leave more than alpha.
+    31 neighbours (16 and 15 with linear_time): one landmark for 16 rows up to 2,048, and more, up
+    to 4,096, if they can be factored in the time of a kernel product. With more columns, features
+    and 31 neighbours, with as many features (256 to 4,096, at most 1 GiB) as can be multiplied in
+    the time of four kernel products; with 10,000 or more rows more features, if a trial with a
+    tenth of the rows shows that they save more time than they cost. For kernels without a compiled
+    form features only, whose number is doubled as long as they leave more than alpha.
 
     References
     ----------
@@ -437,6 +445,7 @@ def preconditioner_for(
     began = time.perf_counter()
     rows: Doubles = np.asarray(X, dtype=np.float64)
     problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
+    problem.linear_time = linear_time
     made = _make(given, problem)
     made.seconds, made.made_for = time.perf_counter() - began, made_for
     return made
@@ -481,6 +490,8 @@ class _Problem:
 
     Sizes are those for n_rows rows, of which X may be some.
     """
+
+    linear_time = False  # what a product with K takes
 
     def __init__(
         self,
@@ -583,9 +594,13 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     elif not auto:
         return _by_features(problem, _fitted(given, problem.X), pairs)
     elif pairs is not None and dim <= FEW_COLUMNS:
+        count = min(problem.most, count_landmarks(n, dim))
+        n_neighbours, n_seen = problem.n_neighbours, SEEN
+        if problem.linear_time:
+            n_neighbours, n_seen = FEW_NEIGHBOURS, FEW_SEEN
         return NearLandmarks(
-            problem.kernel, problem.X, pairs, min(problem.most, count_landmarks(n, dim)),
-            problem.n_neighbours, problem.shifts, problem.noise, problem.rng,
+            problem.kernel, problem.X, pairs, count, n_neighbours, n_seen, problem.shifts,
+            problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
         features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))

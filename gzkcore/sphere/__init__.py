@@ -1,1 +1,1 @@
-"""Analysis on the sphere: polynomials, harmonics, point sets, series of functions."""
+"""Analysis on the sphere: polynomials, harmonics and their sums, point sets, series."""

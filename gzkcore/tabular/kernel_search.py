@@ -33,11 +33,12 @@ from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted, seconds_told
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
+from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import Split
-from gzkcore.solve.kernel_system import KernelSystem, cross_product
+from gzkcore.solve.kernel_system import MOST_SUMS_TOL, KernelSystem, cross_product
 from gzkcore.solve.solve import NotPositiveDefinite
 from gzkcore.solve.trend import Trend
 
@@ -300,7 +301,11 @@ class Trials:
 
     def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
-        return best.seconds * n_rows**2 / sum(len(rows) ** 2 for rows, _ in self.splits)
+
+        def cost(count: int) -> float:
+            return FastSums.expected_cost(best.kernel, self.X, count, MOST_SUMS_TOL)
+
+        return best.seconds * cost(n_rows) / sum(cost(len(rows)) for rows, _ in self.splits)
 
     def seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return about how long a candidate takes on so many rows: it is timed with its alpha."""

@@ -442,8 +442,8 @@ def test_draws_have_the_mean_and_the_variance_of_predictions(n):
 
 def test_kernels_without_features_are_solved_for_exactly():
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (1200, 2)), rng.uniform(-1, 1, (EXACT_ROWS + 1, 2))
-    kernel = Product([(0, Gaussian(1.0)), (1, Matern())])
+    X, new = rng.uniform(-1, 1, (1200, 4)), rng.uniform(-1, 1, (EXACT_ROWS + 1, 4))
+    kernel = Product([([0, 2, 3], Gaussian(1.0)), (1, Matern())])
     assert feature_prior(kernel.resolve(X), X, 2, 0) is None
     model = KernelRidge(kernel, 0.1, preconditioner=200, random_state=0).fit(X, X[:, 0])
     std = model.predict(new, return_std=True)[1]

@@ -1,0 +1,442 @@
+"""Products of kernel matrices in linear time: places on the sphere, and in one to three columns.
+
+The kernel is cut into k_far + k_near (`split`). k_far is a short series: of harmonics on the
+sphere, else of exponentials in a periodic box. Sums of these at scattered points, and back, cost
+O(n). Of k_near, tiles of 256 rows compute what is not 0. Nothing is approximated but k_far, up to
+`tol`.
+
+Where the kernel is cut is chosen by predicted cost. Tiles remain where they cost less: with few
+rows, many columns, or kernels that are no functions of one distance.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.fft import dctn, next_fast_len
+
+from gzkcore._util.nonuniform import Complexes, Exponentials, has_finufft
+from gzkcore._util.threads import n_threads, on_threads
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.sphere.transforms import HarmonicSums, zonal_coefficients
+
+from .base import Kernel
+from .points import row_norms
+from .split import Distance, NoSplitError, Split, distances_of, radius_of
+from .tile_form import DIFFERENCE, TABLE, Factor, Term
+from .tile_matrix import DOUBLE, FactorArrays, multiply
+from .tile_rows import FAR, LEAST_WINDOW, TiledRows, tile_order
+from .transformed import Transformed, unmapped
+
+__all__ = ["Box", "FastSums", "cosine_coefficients"]
+
+MOST_DEGREE = 2048  # of harmonics
+MOST_NUMBERS = 1 << 25  # of frequencies
+SAMPLES = 1 << 14  # of a kernel along a line, by which its series is cut
+LEAST_TOL = 1e-12
+FADE = 2.0  # where a kernel without an end is led to 0, relative to the diameter of the rows
+
+# ---- series
+
+
+def cosine_coefficients(values: Doubles) -> Doubles:
+    """Return a_k of sum_k a_k cos(k t) through values at t = 0, ..., pi along every axis."""
+    found = dctn(values, type=1)
+    for axis, size in enumerate(values.shape):
+        found /= size - 1
+        for end in (0, -1):
+            found[(slice(None),) * axis + (end,)] /= 2
+    return np.asarray(found)
+
+
+def kept_terms(cosines: Doubles, tol: float) -> int:
+    """Return after which cosine a series can end, if the rest may add up to tol."""
+    left = np.cumsum(np.abs(cosines[::-1]))[::-1]
+    within = np.flatnonzero(left <= tol)
+    return int(within[0]) if within.size else len(cosines)
+
+
+class Transform(Protocol):
+    """Sums of functions at points, and their adjoint."""
+
+    def synthesis(self, coefficients: Complexes, n_threads: int = 1) -> Complexes:
+        """Return the sum of coefficients times functions at every point."""
+
+    def adjoint(self, values: Complexes, n_threads: int = 1) -> Complexes:
+        """Return the sum of values times conjugate functions over all points."""
+
+
+class Sphere:
+    """Zonal kernels of rows of one norm: a series of harmonics."""
+
+    def __init__(self, distance: Distance, radius: float, tol: float) -> None:
+        self.distance, self.radius, self.tol = distance, radius, tol
+        self.reach = 2 * radius
+
+    def profile(self, r: Doubles) -> Doubles:
+        """Return the kernel at a distance through the sphere."""
+        half = np.minimum(r.ravel() / self.reach, 1.0)
+        sines, cosines = 2 * half * np.sqrt(1 - half**2), 1 - 2 * half**2
+        rows = self.radius * np.stack([sines, np.zeros_like(sines), cosines], axis=1)
+        return self.distance.values(rows, np.array([0.0, 0.0, self.radius])).reshape(r.shape)
+
+    def size(self, split: Split) -> tuple[int, ...]:
+        """Return the degree that k_far needs."""
+        degree = kept_terms(self._cosines(split, SAMPLES), self.tol)
+        if degree > MOST_DEGREE:
+            raise NoSplitError
+        return (degree,)
+
+    def _cosines(self, split: Split, count: int) -> Doubles:
+        angles = np.pi * np.arange(count + 1) / count
+        return cosine_coefficients(split.far(2 * self.radius * np.sin(angles / 2)))
+
+    def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
+        """Return what coefficients are multiplied by."""
+        return zonal_coefficients(self._cosines(split, SAMPLES)[: size[0] + 1])[:, None]
+
+    def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
+        """Return the transform of rows."""
+        return HarmonicSums(rows / row_norms(rows)[:, None], size[0], self.tol)
+
+    @staticmethod
+    def fixed_cost(size: tuple[int, ...]) -> float:
+        """Return the nanoseconds of both directions, but for what points cost."""
+        (degree,) = size
+        return 2 * (LEGENDRE * degree**3 + fft_cost([2 * degree + 1] * 2))
+
+    point_cost = property(lambda self: 2 * spread_cost(2, self.tol))
+
+
+class Box:
+    """Kernels of a distance in one to three columns: exponentials in a periodic box.
+
+    Where the kernel is negligible beyond some distance, the box is longer than the rows by that.
+    Else the kernel goes to 0, smoothly, between the largest distance of rows and its FADE-fold.
+    """
+
+    def __init__(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> None:
+        dim = max(distance.columns) + 1
+        low = np.minimum(X.min(axis=0), Y.min(axis=0))
+        extents = np.maximum(X.max(axis=0), Y.max(axis=0)) - low
+        self.low, self.tol = low, tol
+
+        def kernel(r: Doubles) -> Doubles:
+            given = np.zeros((r.size, dim))
+            given[:, distance.columns[0]] = r.ravel() / distance.scale[0]
+            return distance.values(given, np.zeros(dim)).reshape(r.shape)
+
+        diameter = float(np.linalg.norm(extents))
+        if diameter == 0:
+            raise NoSplitError
+        self.fade = diameter, FADE * diameter
+        r = np.linspace(0, self.fade[1], SAMPLES)
+        large = np.flatnonzero(np.abs(kernel(r)) > tol / SAMPLES)
+        self.reach = float(r[min(large[-1] + 1, SAMPLES - 1)]) if large.size else 0.0
+        if self.reach < diameter:
+            self.profile = kernel
+            self.sides = extents + self.reach
+        else:
+            self.reach = self.fade[1]
+            self.profile = functools.partial(_faded, kernel, *self.fade)
+            self.sides = np.full(len(extents), 2 * self.fade[1])
+
+    def size(self, split: Split) -> tuple[int, ...]:
+        """Return the highest frequency that k_far needs along each axis."""
+        found = []
+        for side in self.sides:
+            t = side / 2 * np.arange(SAMPLES + 1) / SAMPLES
+            found.append(kept_terms(cosine_coefficients(split.far(t)), self.tol / len(self.sides)))
+        if math.prod(2 * each + 1 for each in found) > MOST_NUMBERS or max(found) > SAMPLES // 2:
+            raise NoSplitError
+        return tuple(max(each, 1) for each in found)
+
+    def weights(
+        self, split: Split, size: tuple[int, ...], counts: Sequence[int] | None = None
+    ) -> Doubles:
+        """Return what coefficients are multiplied by: those of exponentials.
+
+        They are computed on 2 `counts` points along each axis.
+        """
+        counts = counts or [next_fast_len(2 * each) for each in size]
+        squares = np.zeros([count + 1 for count in counts])
+        for axis, (side, count) in enumerate(zip(self.sides, counts, strict=True)):
+            t = side / 2 * np.arange(count + 1) / count
+            squares += (t * t).reshape([-1 if k == axis else 1 for k in range(len(counts))])
+        found = cosine_coefficients(split.far(np.sqrt(squares)))
+        for axis, most in enumerate(size):
+            found = np.moveaxis(found, axis, 0)
+            found[1:] /= 2
+            found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
+        return np.ascontiguousarray(found)
+
+    def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
+        """Return the transform of rows."""
+        angles = 2 * np.pi * (rows - self.low) / self.sides
+        return Exponentials(angles.T, [2 * each + 1 for each in size], self.tol)
+
+    @staticmethod
+    def fixed_cost(size: tuple[int, ...]) -> float:
+        """Return the nanoseconds of both directions, but for what points cost."""
+        return 2 * fft_cost([2 * each + 1 for each in size])
+
+    point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.tol))
+
+
+def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Doubles) -> Doubles:
+    """Multiply by a smooth function that is 1 up to `start` and 0 from `end` on."""
+    t = np.clip((r - start) / (end - start), 0.0, 1.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        up, down = np.exp(-1 / t), np.exp(-1 / (1 - t))
+    return np.asarray(kernel(np.minimum(r, end)) * (down / (up + down)))
+
+
+# ---- cost, in nanoseconds of a thread
+
+# A value of a tile: a compact polynomial in single precision, and one with a table; what a vector
+# beside the first adds, and what double precision costs.
+VALUE, TABLE_VALUE, VECTORS, DOUBLED = 0.35, 1.7, 0.5, 2.5
+LEGENDRE = 0.4  # each degree cubed
+SETUP = 2e7  # what finding a split costs, for each of some ten products
+EXPECTED_ROWS = 1 << 16  # from which on a product is expected to take time linear in the rows
+WIDTH = 2  # vectors that are expected
+LEAST_VALUES = 1 << 28  # of a kernel matrix, below which nothing is looked for
+
+
+def fft_cost(shape: Sequence[int]) -> float:
+    """Return what an FFT of twice as many numbers along each axis costs."""
+    numbers: int = math.prod(2 * each for each in shape)
+    return 0.5 * numbers * math.log2(numbers)
+
+
+def spread_cost(dim: int, tol: float) -> float:
+    """Return what a nonuniform FFT costs for each point."""
+    return 20 + float(2 + math.ceil(-math.log10(tol))) ** dim * (0.6 if dim == 3 else 1.0)
+
+
+class TileCount:
+    """How many values tiles of rows compute up to a distance, by some of the tiles."""
+
+    def __init__(self, rows: TiledRows, columns: TiledRows, symmetric: bool) -> None:
+        count = len(rows.rows)
+        some = np.unique(np.linspace(0, count - 1, min(count, 64)).astype(np.intp))
+        apart = rows.centers[some, None] - columns.centers
+        self._gaps = np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
+        self._gaps -= rows.radii[some] + columns.radii[:, 0]
+        values = float(rows.rows.shape[2]) ** 2 * count / some.size
+        self._values = values / 2 if symmetric else values
+
+    def up_to(self, e: float) -> float:
+        """Return how many values are computed."""
+        return self._values * int((self._gaps <= e).sum())
+
+
+# ---- the product
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a kernel: its near and its far product."""
+
+    near: FactorArrays | None
+    rows: TiledRows
+    columns: TiledRows
+    weights: Doubles
+    at_rows: Transform
+    at_columns: Transform
+
+    def far(self, v: Complexes, threads: int) -> Complexes:
+        """Return K_far v."""
+        return self.at_rows.synthesis(self.weights * self.at_columns.adjoint(v, threads), threads)
+
+
+class FastSums:
+    """K(X, Y) V in linear time, like `KernelOperator`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X, Y : ndarray of shape (n, dim) and (m, dim)
+        Y=None means X.
+    tol : float
+        The error of a kernel value, relative to k(x, x).
+
+    Notes
+    -----
+    A product of two vectors costs one transform in each direction (see `HarmonicSums`,
+    `Exponentials`), and for each row some tiles of 256 others. Memory: the rows twice, and the
+    coefficients of a transform for each thread.
+    """
+
+    def __init__(self, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float) -> None:
+        dim = X.shape[1]
+        largest = float(np.abs(kernel.diag(X[:1])).max())
+        if not (has_finufft() and 0 < largest < math.inf and tol >= LEAST_TOL):
+            raise NoSplitError
+        form = kernel.tile_form(dim)
+        if not form:
+            raise NoSplitError
+        self.radius = radius_of(form, X, X if Y is None else Y)
+        if self.radius is None:
+            distances = distances_of(form, dim)
+        else:
+            distances = [Distance((0, 1, 2), (1.0, 1.0, 1.0), form)]
+        self.shape, self.symmetric = (len(X), len(X if Y is None else Y)), Y is None
+        self.cost, self.cost_of_tiles = SETUP, 0.0
+        orders = [_order(rows, distances[0]) for rows in ([X] if Y is None else [X, Y])]
+        self._rows, self._columns = orders[0], orders[-1]
+        rows = X[orders[0]]
+        columns = rows if Y is None else Y[orders[1]]
+        each = tol * largest / len(distances)
+        self.parts = [self._part(one, rows, columns, each) for one in distances]
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float) -> "FastSums | None":
+        """Return None where tiles cost less, or are the only form."""
+        if not worth_a_look(kernel, X, Y):
+            return None
+        kernel, X, Y = unmapped(kernel, X, Y)
+        try:
+            made = cls(kernel, X, Y, tol)
+        except NoSplitError:
+            return None
+        return made if made.cost < made.cost_of_tiles else None
+
+    @staticmethod
+    def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
+        """Return the nanoseconds of a product with K of n_rows rows, by some of them, X."""
+        of_tiles = (VALUE + VECTORS) * n_rows**2 / 2
+        kernel, X, _ = unmapped(kernel, X, None)
+        rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
+        if n_rows**2 < LEAST_VALUES or X.shape[1] > 3:
+            return of_tiles
+        try:
+            made = FastSums(kernel, rows, None, tol)
+        except NoSplitError:
+            return of_tiles
+        return min(of_tiles, made.cost * n_rows / len(rows))
+
+    def _part(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> Part:
+        rows = distance.rows(X)
+        columns = rows if self.symmetric else distance.rows(Y)
+        space: Sphere | Box
+        if self.radius is None:
+            space = Box(distance, rows, columns, tol)
+        else:
+            space = Sphere(distance, self.radius, tol)
+        plain = Term((Factor(1.0, DIFFERENCE, TABLE),))
+        tiles = self._tiles(rows, columns, plain, np.float32)
+        counted = TileCount(*tiles, self.symmetric)
+        vectors = VALUE + VECTORS
+        self.cost_of_tiles += vectors * counted.up_to(space.reach)
+        points = (len(rows) + len(columns)) / 2 * space.point_cost
+
+        def cost(split: Split) -> tuple[float, tuple[int, ...]]:
+            size = space.size(split)
+            far = (WIDTH + 1) // 2 * (space.fixed_cost(size) + points)
+            if not split.e:
+                return far, size
+            value = VALUE if split.compact is not None else TABLE_VALUE
+            more = DOUBLED if split.dtype == DOUBLE else 1.0
+            return far + more * (value + VECTORS) * counted.up_to(split.e), size
+
+        spent, split, size = cheapest(space, tiles[0], cost)
+        self.cost += spent
+        near = None
+        if split.e:
+            factor, dtype = split.factor(), split.dtype
+            term = Term((factor,))
+            reach = split.e * float(factor.scale)
+            near = FactorArrays.of(term.factors, rows.shape[1], dtype, [reach])
+            if near is None:
+                raise NoSplitError
+            tiles = self._tiles(rows, columns, term, dtype)
+        at_rows = space.transform(rows, size)
+        at_columns = at_rows if self.symmetric else space.transform(columns, size)
+        return Part(near, *tiles, space.weights(split, size), at_rows, at_columns)
+
+    def _tiles(
+        self, rows: Doubles, columns: Doubles, term: Term, dtype: Any
+    ) -> tuple[TiledRows, TiledRows]:
+        tiles = TiledRows.of(rows, term, dtype, in_order=True)
+        return tiles, tiles if self.symmetric else TiledRows.of(columns, term, dtype, in_order=True)
+
+    def times(self, V: Doubles) -> Doubles:
+        """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
+        found = np.zeros((self.shape[0], V.shape[1]))
+        power = np.frexp(np.abs(V).max(axis=0, initial=0.0))[1]  # of 2: two share a transform
+        given = np.ldexp(V[self._columns], -power)
+        for part in self.parts:
+            if part.near is not None:
+                product, _ = multiply(part.near, part.rows, part.columns, given, self.symmetric)
+                found += part.rows.take(product)
+            self._add_far(part, given, found)
+        out = np.empty_like(found)
+        out[self._rows] = np.ldexp(found, power)
+        return out
+
+    def _add_far(self, part: Part, V: Doubles, found: Doubles) -> None:
+        """Add K_far V; two vectors are the parts of a complex one."""
+        n_pairs = (V.shape[1] + 1) // 2
+        most = n_threads()
+
+        def add(pair: int, threads: int) -> None:
+            two = slice(2 * pair, 2 * pair + 2)
+            v = np.zeros((len(V), 2))
+            v[:, : V[:, two].shape[1]] = V[:, two]
+            product = part.far(v.view(np.complex128)[:, 0], threads)
+            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : V[:, two].shape[1]]
+
+        if n_pairs < most:
+            for pair in range(n_pairs):
+                add(pair, most)
+            return
+
+        def run(thread: int, stopped: Callable[[], bool]) -> None:
+            for pair in range(thread, n_pairs, most):
+                if not stopped():
+                    add(pair, 1)
+
+        on_threads(run, most)
+
+
+def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
+    """Say whether there may be cheaper sums than those of tiles."""
+    few = len(X) * len(X if Y is None else Y) < LEAST_VALUES
+    return has_finufft() and not few and (isinstance(kernel, Transformed) or X.shape[1] <= 3)
+
+
+def _order(X: Doubles, distance: Distance) -> Integers:
+    """Return the rows in the order of tiles."""
+    order = tile_order(distance.rows(X), 256, LEAST_WINDOW * FAR[DOUBLE])
+    kept = np.ones(order.size, bool)
+    kept[1:] = order[1:] != order[:-1]
+    return order[kept]
+
+
+def cheapest(
+    space: "Sphere | Box",
+    tiles: TiledRows,
+    cost: Callable[[Split], tuple[float, tuple[int, ...]]],
+) -> tuple[float, Split, tuple[int, ...]]:
+    """Return the cheapest split, with its cost and the size of its series; raise if none is."""
+    typical = float(np.median(tiles.radii)) or space.reach / 8
+    candidates = [0.0, *(typical * 2.0**power for power in range(-2, 5))]
+    best: tuple[float, Split, tuple[int, ...]] | None = None
+    for e in candidates:
+        if e >= space.reach:
+            break
+        split = Split.at(space.profile, e, space.tol)
+        try:
+            spent, size = cost(split)
+        except NoSplitError:
+            continue
+        if best is None or spent < best[0]:
+            best = spent, split, size
+    if best is None:
+        raise NoSplitError
+    return best

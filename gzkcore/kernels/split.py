@@ -1,0 +1,164 @@
+"""A kernel of a distance, cut into a smooth part and one of short range, for `fast_sums`.
+
+k_far is k from a distance e on. Below e it is the Taylor polynomial of k in s = r^2 about e^2. So
+k_far is smooth, also at 0, where k need not be. k_near = k - k_far is 0 from e on.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev, polynomial
+
+from gzkcore._util.typing import Doubles
+
+from .points import row_norms
+from .tile_form import ABSOLUTE, COMPACT, DIFFERENCE, TABLE, Factor, TileForm
+from .tile_matrix import DOUBLE, KnownTerms, known_terms, terms_matrix
+
+__all__ = ["Split"]
+
+MOST_COLUMNS = 3
+ORDER = 8  # coefficients of the polynomial below e
+NODES = 20  # degree of the polynomial through k that its derivatives are taken from
+DEGREE, POINTS = 8, 64  # of the polynomial that tiles compute k_near by, and where it is fitted
+MOST_GROWTH = 1e4  # its largest coefficient, relative to its largest value
+SINGLE = 3e-6  # rounding of k_near in single precision, relative to its largest value
+OFF_SPHERE = 1e-12  # rounding of norms: distances go by rows, harmonics by their directions
+
+
+class NoSplitError(Exception):
+    """There is no sum in linear time, or none of a size that is worth it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """The distance that a kernel is a function of: |scale (x - y)| of some columns."""
+
+    columns: tuple[int, ...]
+    scale: tuple[float, ...]
+    terms: TileForm
+
+    def rows(self, X: Doubles) -> Doubles:
+        """Return the scaled columns of rows."""
+        return np.ascontiguousarray(X[:, self.columns] * self.scale)
+
+    @functools.cached_property
+    def _known(self) -> KnownTerms | None:
+        return known_terms(self.terms, max(self.columns) + 1, DOUBLE, 0.0)
+
+    def values(self, rows: Doubles, origin: Doubles) -> Doubles:
+        """Return the kernel between rows, not scaled, and one other."""
+        found = terms_matrix(self._known, rows, origin[None], DOUBLE)
+        if found is None:
+            raise NoSplitError
+        return np.asarray(found[:, 0])
+
+
+def distances_of(form: TileForm, dim: int) -> list[Distance]:
+    """Return the parts of a kernel, each a function of one distance, or raise."""
+    found: dict[tuple[tuple[int, ...], tuple[float, ...]], TileForm] = {}
+    for term in form:
+        keys = [_key(factor, dim) for factor in term.factors]
+        key = keys[0]
+        if key is None or any(other != key for other in keys):
+            raise NoSplitError
+        found.setdefault(key, []).append(term)
+    return [Distance(*key, terms) for key, terms in found.items()]
+
+
+def _key(factor: Factor, dim: int) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
+    """Return the columns and relative scales of a factor; None if it is of no distance."""
+    columns, scale = _scaled(factor, dim)
+    one_distance = factor.of_distances and (factor.metric != ABSOLUTE or len(columns) == 1)
+    relative = scale / scale.max()
+    if not one_distance or factor.power is not None or not (relative > 0).all():
+        return None
+    if len(columns) > MOST_COLUMNS or len(set(columns)) < len(columns):
+        return None
+    return columns, tuple(float(each) for each in np.round(relative, 14))
+
+
+def _scaled(factor: Factor, dim: int) -> tuple[tuple[int, ...], Doubles]:
+    """Return the columns of a factor, and the scale of each."""
+    columns = tuple(range(dim)) if factor.columns is None else tuple(factor.columns)
+    return columns, np.broadcast_to(np.asarray(factor.scale, dtype=np.float64), len(columns))
+
+
+def radius_of(form: TileForm, X: Doubles, Y: Doubles) -> float | None:
+    """Return the norm of all rows where these are on a sphere, and the kernel is zonal there."""
+    dim = X.shape[1]
+    if dim != 3:
+        return None
+    for term in form:
+        for factor in term.factors:
+            columns, scale = _scaled(factor, dim)
+            if sorted(columns) != [0, 1, 2] or np.ptp(scale) or factor.metric == ABSOLUTE:
+                return None
+    norms = [row_norms(rows) for rows in (X, Y)]
+    least, most = min(each.min() for each in norms), max(each.max() for each in norms)
+    return float(most) if most > 0 and most - least <= OFF_SPHERE * most else None
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A kernel of the distance, cut at e into k_far + k_near; e = 0: all of it is far."""
+
+    kernel: Callable[[Doubles], Doubles]
+    e: float
+    tol: float  # of k_near
+    coefficients: Doubles  # of powers of 2 (r^2 / e^2 - 1)
+
+    @classmethod
+    def at(cls, kernel: Callable[[Doubles], Doubles], e: float, tol: float) -> "Split":
+        """Cut at e."""
+        if e == 0:
+            return cls(kernel, e, tol, np.zeros(0))
+        nodes = chebyshev.chebpts1(NODES + 1)
+        series = chebyshev.chebfit(nodes, kernel(e * np.sqrt(1 + nodes / 2)), NODES)
+        return cls(kernel, e, tol, np.asarray(chebyshev.cheb2poly(series)[:ORDER], np.float64))
+
+    def far(self, r: Doubles) -> Doubles:
+        """Return k_far."""
+        if self.e == 0:
+            return self.kernel(r)
+        return np.where(r < self.e, self._smooth(r * r), self.kernel(np.maximum(r, self.e)))
+
+    def near(self, squares: Doubles) -> Doubles:
+        """Return k_near of r^2."""
+        below = squares < self.e**2
+        found = np.zeros_like(squares)
+        found[below] = self.kernel(np.sqrt(squares[below])) - self._smooth(squares[below])
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type in which values of k_near are accurate enough."""
+        return np.dtype(np.float32 if SINGLE * abs(self._most) <= self.tol else np.float64)
+
+    @functools.cached_property
+    def _most(self) -> float:
+        return float(self.near(np.zeros(1))[0])
+
+    @functools.cached_property
+    def compact(self) -> Doubles | None:
+        """The q of k_near = (1 - r / e)^8 q(1 - r / e), None if no polynomial is within tol."""
+        t: Doubles = (chebyshev.chebpts1(POINTS) + 1) / 2
+        near = self.near((self.e * (1 - t)) ** 2)
+        powers = t[:, None] ** ORDER * np.vander(t, DEGREE + 1, increasing=True)
+        found = np.asarray(np.linalg.lstsq(powers, near, rcond=None)[0])
+        exact = np.abs(powers @ found - near).max() <= self.tol / 8
+        return found if exact and np.abs(found).max() <= MOST_GROWTH * np.abs(near).max() else None
+
+    def factor(self) -> Factor:
+        """Return k_near as tiles compute it."""
+        if self.compact is not None:
+            return Factor(1 / self.e, DIFFERENCE, COMPACT, self.compact)
+        most = max(abs(self._most), sys.float_info.min)
+        return Factor(1.0, DIFFERENCE, TABLE, function=self.near, noise=self.tol / 8 / most)
+
+    def _smooth(self, squares: Doubles) -> Doubles:
+        return np.asarray(polynomial.polyval(2 * (squares / self.e**2 - 1), self.coefficients))

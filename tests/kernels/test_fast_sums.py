@@ -1,0 +1,219 @@
+"""Products in linear time: the split, the series, sums beside those of tiles, and when they are used."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from points import sphere
+
+from gzkcore import KernelOperator, KernelRidge, reference
+from gzkcore._util.threads import limit_threads
+from gzkcore.kernels import (
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Product,
+    RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
+    Spherical,
+    Sum,
+)
+from gzkcore.kernels import fast_sums as module
+from gzkcore.kernels.fast_sums import FastSums, cosine_coefficients
+from gzkcore.kernels.split import ORDER, Distance, NoSplitError, Split
+from gzkcore.solve import kernel_system
+
+finufft = pytest.importorskip("finufft")
+formulas = reference.fast_sums
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Let sums in linear time be chosen for few rows."""
+    monkeypatch.setattr(module, "LEAST_VALUES", 1)
+    monkeypatch.setattr(module, "SETUP", -np.inf)
+
+
+def exponential_of_squares(length, count):
+    """Return exp(-s / length) and its derivatives by s, as functions of s."""
+    return [lambda s, j=j: (-1 / length) ** j * np.exp(-s / length) for j in range(count)]
+
+
+def test_the_smooth_part_is_the_taylor_polynomial_of_the_reference():
+    derivatives = exponential_of_squares(2.0, ORDER)
+
+    def kernel(r):
+        return np.exp(-r * r / 2.0)
+
+    split = Split.at(kernel, 0.8, 1e-9)
+    far = formulas.smooth_part(kernel, 0.8, [each(0.64) for each in derivatives])
+    r = np.linspace(0, 2, 21)
+    np.testing.assert_allclose(split.far(r), [far(one) for one in r], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(split.near(r**2), kernel(r) - split.far(r), rtol=0, atol=1e-15)
+    assert (split.near(r[r >= 0.8] ** 2) == 0).all()
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.5, 0.3), Matern(1.5, 0.3), Matern(2.5, 0.3)])
+def test_the_compact_polynomial_is_the_near_part(kernel):
+    split = Split.at(lambda r: kernel(r[:, None], np.zeros((1, 1)))[:, 0], 0.2, 1e-8)
+    r = np.linspace(0, 0.2, 101)
+    rest = 1 - r / 0.2
+    found = rest**ORDER * np.polynomial.polynomial.polyval(rest, split.compact)
+    np.testing.assert_allclose(found, split.near(r**2), rtol=0, atol=1e-9)
+
+
+def test_series_of_cosines_are_those_of_the_reference():
+    values = np.exp(np.cos(np.pi * np.arange(13) / 12))
+    found = cosine_coefficients(values)
+    np.testing.assert_allclose(
+        found, formulas.cosine_coefficients(values.tolist()), rtol=0, atol=1e-14
+    )
+
+
+def test_coefficients_in_a_box_are_those_of_the_reference():
+    """The periodic box of a Gaussian, in two columns of different extent."""
+    X = np.array([[0.0, 0.0], [1.0, 0.5]])
+    distance = Distance((0, 1), (1.0, 1.0), Gaussian(20.0).tile_form(2))
+    box = module.Box(distance, X, X, 1e-6)
+    split = Split.at(box.profile, 0.0, 1e-6)
+    size = (4, 3)
+    expected = formulas.box_coefficients(lambda r: np.exp(-20 * r * r), box.sides, size)
+    found = box.weights(split, size, counts=[8, 6])
+    for k, value in expected.items():
+        assert abs(found[k] - value) < 1e-12
+
+
+PLANE = [
+    Matern(0.5, 0.2), Matern(1.5, 0.1), Matern(2.5, 3.0), Matern(0.8, 0.3), Gaussian(20.0),
+    Gaussian(1e-3), RationalQuadratic(0.7, 0.5), Exponential(4.0),
+    Sum([(None, Matern(1.5, 0.2)), (None, Gaussian(0.5))], [0.3, 2.0]),
+]  # fmt: skip
+
+
+def largest_error(kernel, X, Y, V, tol):
+    """Return the error of a sum relative to tol k(x, x) sum |v|."""
+    found = FastSums(kernel, X, Y, tol).times(V)
+    expected = KernelOperator(kernel, X, Y).times(V)
+    allowed = tol * float(kernel.diag(X[:1])[0]) * np.abs(V).sum(axis=0)
+    return float((np.abs(found - expected) / allowed).max())
+
+
+@pytest.mark.parametrize("kernel", PLANE, ids=repr)
+@pytest.mark.parametrize("dim", [1, 2])
+def test_sums_in_columns_are_within_tol(kernel, dim):
+    rng = np.random.default_rng(0)
+    X, Y = rng.uniform(3, 4, (700, dim)), rng.uniform(3.2, 4.5, (300, dim))
+    kernel = as_parts(kernel, dim)
+    for tol in (1e-5, 1e-9):
+        assert largest_error(kernel, X, None, rng.standard_normal((700, 3)), tol) < 1
+        assert largest_error(kernel, X, Y, rng.standard_normal((300, 1)), tol) < 1
+
+
+def as_parts(kernel, dim):
+    """Give the parts of a sum all columns."""
+    if not isinstance(kernel, Sum):
+        return kernel
+    return Sum([(list(range(dim)), part) for _, part in kernel.parts], kernel.weights)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Matern(1.5, 0.3), Gaussian(8.0), Matern(2.5, [0.3, 0.5, 0.4])],
+    ids=repr,
+)
+def test_sums_in_three_columns_are_within_tol(kernel):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (600, 3))
+    assert largest_error(kernel, X, None, rng.standard_normal((600, 2)), 1e-5) < 1
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern(0.5, 0.2), Matern(1.5, 0.1), Matern(0.8, 0.5), Gaussian(0.5), SphereMatern(1.5, 3.0),
+        SphereHeat(0.1), RationalQuadratic(0.7, 1.0),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_sums_on_the_sphere_are_within_tol(kernel):
+    """At both poles, on the equator, at duplicates and at opposite points, too."""
+    rng = np.random.default_rng(2)
+    X = np.concatenate([np.eye(3), -np.eye(3), sphere(400, 3), sphere(1, 3).repeat(5, axis=0)])
+    for tol in (1e-5, 1e-9):
+        assert largest_error(kernel, X, None, rng.standard_normal((len(X), 3)), tol) < 1
+        assert largest_error(kernel, X, -X[:9], rng.standard_normal((9, 1)), tol) < 1
+
+
+def test_one_place_and_one_row():
+    assert largest_error(Matern(1.5, 0.3), np.eye(3)[:1], None, np.ones((1, 1)), 1e-9) < 1
+    together = np.repeat(np.eye(3)[:1], 400, axis=0)
+    assert largest_error(Matern(1.5, 0.3), together, None, np.ones((400, 1)), 1e-9) < 1
+
+
+def test_vectors_of_different_size_share_a_transform_and_no_error():
+    X, V = sphere(500, 3), np.random.default_rng(0).standard_normal((500, 2)) * [1e9, 1e-9]
+    assert largest_error(Matern(1.5, 0.3), X, None, V, 1e-8) < 1
+
+
+def test_rows_of_one_place_have_no_box():
+    with pytest.raises(NoSplitError):  # a box has no extent
+        FastSums(Gaussian(1.0), np.ones((400, 2)), None, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Laplacian(1.0), Product([([0], Matern(1.5)), ([1], Gaussian(0.5))]), Spherical(0.7)],
+    ids=repr,
+)
+def test_other_kernels_stay_with_tiles(kernel):
+    """Of no single distance, or not smooth beyond 0."""
+    with pytest.raises(NoSplitError):
+        FastSums(kernel, np.random.default_rng(0).random((50, 3)), None, 1e-6)
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.floats(-1.5, 1.0), st.floats(-8.0, -5.0), st.sampled_from([1, 2])
+)
+def test_random_sums_are_within_tol(seed, log_length, log_tol, dim):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rng.integers(3, 300), dim))
+    X[:: rng.integers(3, 9)] = X[0]  # duplicates
+    V = rng.standard_normal((len(X), 2))
+    assert largest_error(Matern(1.5, 10**log_length), X, None, V, 10**log_tol) < 1
+
+
+def test_bits_do_not_depend_on_threads():
+    rng, X = np.random.default_rng(3), sphere(3000, 3)
+    V = rng.standard_normal((3000, 5))
+    results = []
+    for count in (1, 2, 3):
+        with limit_threads(count):
+            results.append(FastSums(Matern(1.5, 0.3), X, None, 1e-6).times(V))
+    assert (results[0] == results[1]).all()
+    assert (results[0] == results[2]).all()
+
+
+@pytest.mark.usefixtures("always")
+def test_a_fit_is_that_of_tiles(monkeypatch):
+    rng = np.random.default_rng(4)
+    X, new = sphere(6000, 3), sphere(500, 3)
+    y = X[:, 0] * np.sin(5 * X[:, 1]) + 0.1 * rng.standard_normal(6000)
+    used = []
+    times = FastSums.times
+    monkeypatch.setattr(FastSums, "times", lambda self, V: used.append(1) or times(self, V))
+    settings = {"alpha": 0.1, "random_state": 0, "fit_intercept": True, "tol": 1e-6}
+    fast = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
+    mean = fast.predict(new)
+    assert used
+    monkeypatch.setattr(kernel_system.FastSums, "of", lambda *_: None)
+    tiles = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
+    assert fast.residual_ <= 1e-6
+    np.testing.assert_allclose(mean, tiles.predict(new), rtol=0, atol=1e-5)
+
+
+def test_without_finufft_tiles_remain(monkeypatch):
+    monkeypatch.setattr("gzkcore._util.nonuniform.finufft", None)
+    X = np.random.default_rng(0).random((50, 2))
+    assert FastSums.of(Gaussian(1.0), np.repeat(X, 400, axis=0), None, 1e-6) is None
