@@ -62,6 +62,8 @@ VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN els
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+# Python keeps what it compiles: else each of hundreds of processes would compile it again.
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 OLDEST = (3, 11)  # the oldest Python that gzkcore supports
 # {system: the command that installs a C compiler, and Python with its headers and `venv`}
