@@ -618,7 +618,9 @@ def test_it_is_the_same_from_a_file(tmp_path):
     model.save(tmp_path / "model.gzk")
     again = load(tmp_path / "model.gzk")
     for std in (False, True):
-        np.testing.assert_array_equal(again.predict(X, return_std=std), model.predict(X, return_std=std))
+        np.testing.assert_array_equal(
+            again.predict(X, return_std=std), model.predict(X, return_std=std)
+        )
     assert str(again.report_) == str(model.report_)
 
 
