@@ -35,7 +35,7 @@ from .zonal import ZonalKernel
 # series too long: the functions fade to zero there, the certificate and a warning say so. On a
 # sphere, one function a degree, and on the line one can go further.
 REACH, REACH_SPHERE, REACH_1D = 24.0, 48.0, 256.0
-# So much further nothing is left of the functions of a Gaussian. Those that reach to NEAR cost little.
+# So much further nothing is left of a Gaussian's functions. Those that reach to NEAR cost little.
 FADED, NEAR = 11.0, 6.0
 _LOG_ZERO = -746.0  # the exponential of less is 0
 
