@@ -62,6 +62,8 @@ VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN els
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+# Python keeps what it compiles: else each of hundreds of processes would compile it again.
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 OLDEST = (3, 11)  # the oldest Python that gzkcore supports
 # {system: the command that installs a C compiler, and Python with its headers and `venv`}
@@ -171,6 +173,21 @@ def project_file() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+# A module is compiled when it is first imported: most of what is installed never is.
+INSTALLING = ("install", "--quiet", "--no-compile")
+
+
+def prepare(*groups: str) -> None:
+    """Create the environment, with all that the build needs and these dependency groups."""
+    if not (BIN / "pip").exists():
+        must(sys.executable, "-m", "venv", VENV)
+    pip = (BIN / "pip", *INSTALLING)
+    requires = project_file()["build-system"]["requires"]
+    must(*pip, "pip>=25.1", "ninja", *requires)  # an older pip has no --group
+    if groups:  # on a new Python some may have to be compiled, each in an environment of its own
+        must(*pip, *(f"--group={group}" for group in groups))
+
+
 def install(
     *groups: str, extras: str = "cli", folder: str = "build", setup: Sequence[str] = ()
 ) -> None:
@@ -179,17 +196,11 @@ def install(
     The build runs in this environment, not in a temporary one, and its folder stays: the next build
     compiles only what has changed. `setup` has options for meson.
     """
-    if not (BIN / "pip").exists():
-        must(sys.executable, "-m", "venv", VENV)
-    pip = (BIN / "pip", "install", "--quiet")
-    requires = project_file()["build-system"]["requires"]
-    must(*pip, "pip>=25.1", "ninja", *requires)  # an older pip has no --group
-    if groups:  # on a new Python some may have to be compiled, each in an environment of its own
-        must(*pip, *(f"--group={group}" for group in groups))
+    prepare(*groups)
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
     options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={option}" for option in setup))
     with minutes():
-        must(*pip, "--no-build-isolation", *options, f".[{extras}]")
+        must(BIN / "pip", *INSTALLING, "--no-build-isolation", *options, f".[{extras}]")
 
 
 def constrain() -> None:
@@ -206,7 +217,10 @@ def constrain() -> None:
 
 
 def check() -> int:
-    """Run every check, also after one has failed, and return how many failed."""
+    """Run every check, also after one has failed, and return how many failed.
+
+    The doctests run beside the others, each of which takes one processor.
+    """
     install("test", "lint", "bench")
     config = ROOT / "pyproject.toml"
     stubs = sorted((ROOT / "gzkcore" / "_compiled").glob("*.pyi"))
@@ -230,12 +244,24 @@ def check() -> int:
             (ROOT / "asv_bench", ["asv", "check", "--python=same"]),
             (away, ["mypy", "--config-file", config]),
             (away, ["stubtest", *compiled, "--mypy-config-file", config]),
-            (away, ["pytest", "-nauto", "-c", config, *doctests, *pages, "--pyargs", "gzkcore"]),
         ]
-        failed = [
-            " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)
-        ]
-    print("\n".join(["Failed:", *failed]) if failed else "All checks passed.")
+        # The pages take longest: a process without work takes over some of another's.
+        spread = ("-nauto", "--dist=worksteal", "-c", config)
+        examples = ["pytest", *spread, *doctests, *pages, "--pyargs", "gzkcore"]
+        with (away / "doctests.txt").open("w+", encoding="utf-8") as output:
+            beside = subprocess.Popen(
+                examples, cwd=away, env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT
+            )
+            failed = [command for cwd, command in commands if run(*command, cwd=cwd)]
+            if beside.wait():
+                failed.append(examples)
+            output.seek(0)
+            print("$", *examples)
+            print(output.read())
+    for command in failed:
+        print("Failed:", *command)
+    if not failed:
+        print("All checks passed.")
     return len(failed)
 
 
@@ -466,10 +492,10 @@ def against(revision: str, *options: str) -> int:
 def package() -> int:
     """Make the source distribution and a wheel, and use the wheel in an empty environment.
 
-    The wheel has the kernels that `install` has compiled. A wheel of the source distribution would
-    be the same, since that holds the same files.
+    The wheel has the kernels that earlier jobs have compiled. A wheel of the source distribution
+    would be the same, since that holds the same files.
     """
-    install()
+    prepare()
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -479,10 +505,11 @@ def package() -> int:
             print("Commit first: these files differ in the source distribution:", *names)
             return 1
         options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}")
-        must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
+        with minutes():
+            must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
         must(sys.executable, "-m", "venv", folder / "empty")
         empty = folder / "empty" / "bin" / "python"
-        must(empty, "-m", "pip", "install", "--quiet", *folder.glob("*.whl"))
+        must(empty, "-m", "pip", *INSTALLING, *folder.glob("*.whl"))
         return run(empty, "-c", example[1], cwd=folder)
 
 

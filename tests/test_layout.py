@@ -649,6 +649,18 @@ def heavy_imports(folder):
     return {name for name in imported_by("import gzkcore", folder) if name in LIGHT}
 
 
+@needs_checkout
+def test_what_builds_wheels_is_pinned_with_hashes():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    requires = tomllib.loads(text)["build-system"]["requires"]
+    listed = (ROOT / "packaging" / "build.in").read_text(encoding="utf-8").splitlines()
+    assert set(requires) <= set(listed)
+    pinned = (ROOT / "packaging" / "build.txt").read_text(encoding="utf-8")
+    names = [re.match(r"[\w-]+", line)[0] for line in listed if not line.startswith("#")]
+    for name in names:
+        assert re.search(rf"^{name}==.*\\\n    --hash=sha256:", pinned, re.MULTILINE), name
+
+
 def test_import_is_light(tmp_path):
     assert heavy_imports(tmp_path) == set()
 

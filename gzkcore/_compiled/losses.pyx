@@ -15,6 +15,18 @@ Layout     Rows in parallel; `values`, `slopes` or `curvatures` that are None ar
 from cython.parallel cimport prange
 from libc.math cimport exp, fabs, hypot, log, log1p
 
+from .checks cimport agree
+
+
+cdef int of_rows(const double[::1] y, const double[::1] f, const double[::1] values,
+                 const double[::1] slopes, const double[::1] curvatures) except -1:
+    """Raise ValueError unless all arrays that are not None have a number for each row."""
+    cdef Py_ssize_t n = y.shape[0]
+    agree(f.shape[0] == n and (values is None or values.shape[0] == n)
+          and (slopes is None or slopes.shape[0] == n)
+          and (curvatures is None or curvatures.shape[0] == n), "y, f and out")
+    return 0
+
 
 def poisson(
     const double[::1] y,               # IN   (n,), counts >= 0
@@ -29,6 +41,7 @@ def poisson(
     cdef bint want_curvatures = curvatures is not None
     cdef Py_ssize_t i
     cdef double mean
+    of_rows(y, f, values, slopes, curvatures)
     for i in prange(y.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         mean = exp(f[i])
         if want_values:
@@ -52,6 +65,7 @@ def logistic(
     cdef bint want_curvatures = curvatures is not None
     cdef Py_ssize_t i
     cdef double margin, small
+    of_rows(y, f, values, slopes, curvatures)
     for i in prange(y.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         margin = y[i] * f[i]
         small = exp(-fabs(margin))     # no exponential of a large number
@@ -77,6 +91,7 @@ def huber(
     cdef bint want_curvatures = curvatures is not None
     cdef Py_ssize_t i
     cdef double inside
+    of_rows(y, f, values, slopes, curvatures)
     for i in prange(y.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         inside = max(-width, min(y[i] - f[i], width))
         if want_values:
@@ -104,6 +119,8 @@ def smoothed_pinball(
     cdef bint want_curvatures = curvatures is not None
     cdef Py_ssize_t i
     cdef double r, small, above, below, up, low
+    of_rows(y, f, values, slopes, curvatures)
+    agree(not want_curvatures or dual is not None and dual.shape[0] == y.shape[0], "y and dual")
     for i in prange(y.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         r = y[i] - f[i]
         small = 2 * width / (fabs(r) + 2 * width + hypot(r, 2 * width))
@@ -132,6 +149,11 @@ def softmax(
     cdef bint want_shares = shares is not None
     cdef Py_ssize_t i, c, k = f.shape[1]
     cdef double top, total
+    agree(k > 0 and y.shape[0] == f.shape[0] and y.shape[1] == k
+          and (values is None or values.shape[0] == f.shape[0])
+          and (slopes is None or slopes.shape[0] == f.shape[0] and slopes.shape[1] == k)
+          and (shares is None or shares.shape[0] == f.shape[0] and shares.shape[1] == k),
+          "y, f and out")
     for i in prange(f.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         top = _largest(&f[i, 0], k)
         total = _exponentials(&f[i, 0], k, top)

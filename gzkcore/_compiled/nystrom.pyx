@@ -9,6 +9,8 @@ Cost       p^2 k operations for k of p rows accepted by `accept_pivots`, p k by 
 Layout     Square matrices in C order; the lower right part of `rest` is eliminated in place.
 """
 
+from .checks cimport agree
+
 
 def accept_pivots(
     double[:, ::1] rest,               # IN OUT (p, p), what landmarks before leave of the kernel
@@ -21,6 +23,8 @@ def accept_pivots(
     cdef double factor
     cdef const double* pivot
     cdef double* row
+    agree(rest.shape[1] == size and levels.shape[0] == size and kept.shape[0] == size,
+          "rest, levels and kept")
     with nogil:
         for i in range(size):
             if rest[i, i] <= max(levels[i], nothing):
@@ -45,6 +49,8 @@ def accept_distances(
 ):
     """k-means++ with the rows that are accepted; return how many there are."""
     cdef Py_ssize_t size = apart.shape[0], count = 0, i, j
+    agree(apart.shape[1] == size and left.shape[0] == size and levels.shape[0] == size
+          and kept.shape[0] == size, "apart, left, levels and kept")
     with nogil:
         for i in range(size):
             if left[i] <= max(levels[i], nothing):

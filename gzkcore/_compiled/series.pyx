@@ -36,6 +36,9 @@ def radial_table(
     """Values of the monomial radial functions h_(l,i); 0^0 is 1."""
     cdef Py_ssize_t i, level, k
     cdef double log_t
+    agree(envelope.shape[0] == norms.shape[0] == out.shape[0]
+          and out.shape[1] == log_c.shape[0] and out.shape[2] == log_c.shape[1],
+          "norms, envelope and out")
     for i in prange(norms.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         log_t = log(norms[i]) if norms[i] > 0 else -INFINITY
         for level in range(log_c.shape[0]):
@@ -102,6 +105,7 @@ def zonal_sum(
 ):
     """sum_l c_l P_dim^l(t), in double for either type."""
     cdef Py_ssize_t i
+    agree(coefficients.shape[0] > 0 and out.shape[0] == t.shape[0], "coefficients, t and out")
     for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         out[i] = <floating> _zonal(&coefficients[0], coefficients.shape[0] - 1, dim, t[i])
 
@@ -271,6 +275,9 @@ def generalized_zonal(
 ):
     """out[i, j] = sum_l <h_l(i), g_l(j)> P_dim^l(t_ij) (Eq 11)."""
     cdef Py_ssize_t i
+    agree(h.shape[0] == t.shape[0] == out.shape[0] and g.shape[2] == t.shape[1] == out.shape[1]
+          and h.shape[1] == g.shape[0] and h.shape[2] == g.shape[1],
+          "the radial functions of rows and columns")
     for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         _zonal_row(h, g, t, dim, i, out)
 

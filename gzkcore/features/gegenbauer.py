@@ -361,12 +361,12 @@ class GegenbauerFeatures(GegenbauerMap):
         # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
         return None if thin and self._norms(rows).max() > 0.1 * largest else self.center_
 
-    def _expand(self, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
+    def _expand(self, shell: tuple[float, float], norms: Doubles, near: float, X: Rows) -> None:
         check_choice("basis", self.basis, BASES)
         check_choice("directions", self.directions, ("auto", *POINT_SETS))
         width, tol = self._n_features_out, self._tol
         wide = n_columns(self.basis, width)
-        radial = RadialFunctions(self.kernel_, self.dim_, shell, norms, wide, tol)
+        radial = RadialFunctions(self.kernel_, self.dim_, shell, norms, wide, tol, near=near)
         seeds = as_seed_sequence(self.random_state)
         layout, error = choose(radial, width, self.basis, self.directions, tol, seeds)
         if self.basis == "adapted":
@@ -486,7 +486,7 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     def _choose_tol(self, dtype: DTypeLike) -> float:
         return float(np.finfo(dtype).eps)
 
-    def _expand(self, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
+    def _expand(self, shell: tuple[float, float], norms: Doubles, near: float, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
         if self.kernel_.separable and order > 1:

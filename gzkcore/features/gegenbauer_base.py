@@ -26,6 +26,7 @@ from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.families import FADED, REACH, REACH_1D
 from gzkcore.kernels.radial import SPHERE, RadialFunctions
 from gzkcore.rows.survey import Norms
 from gzkcore.sphere.harmonics import HarmonicTree
@@ -90,14 +91,14 @@ class GegenbauerMap(KernelMap):
         self.dim_ = reduce_rows(self.reducer_, X[:1]).shape[1]
         self.center_ = None
         self.center_ = self._choose_center(rows)
-        shell, norms = self._read_norms(rows)
+        shell, norms, near = self._read_norms(rows)
         self.radius_ = shell[1] / self._polar.unit
         self._tol = self._choose_tol(X.dtype)
-        self._expand(shell, norms, X)
+        self._expand(shell, norms, near, X)
         warn_if_trivial(kernel, X)
 
-    def _expand(self, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
-        """Choose the layout, given the shell of scaled norms and equally likely ones."""
+    def _expand(self, shell: tuple[float, float], norms: Doubles, near: float, X: Rows) -> None:
+        """Choose the layout, given the shell of scaled norms, equally likely ones and the reach."""
         raise NotImplementedError
 
     @property
@@ -180,19 +181,23 @@ class GegenbauerMap(KernelMap):
     def _choose_center(self, rows: FitRows) -> Doubles | None:
         return None
 
-    def _read_norms(self, rows: FitRows) -> tuple[tuple[float, float], Doubles]:
-        """Return the shell of scaled norms, and equally likely norms, from `radius` or the data."""
+    def _read_norms(self, rows: FitRows) -> tuple[tuple[float, float], Doubles, float]:
+        """Return the shell of scaled norms and equally likely ones, from `radius` or the data.
+
+        And the largest of the data that functions can reach: one row far out makes them no longer.
+        """
         if self.kernel_.unit_sphere:
-            return (1.0, 1.0), np.ones(1)
+            return (1.0, 1.0), np.ones(1), math.inf
         likely = (np.arange(64) + 0.5) / 64
         if self.radius is None:
             seen = self._norms(rows)
-            return (seen.min(), seen.max()), seen.quantile(likely)
+            near = seen.largest_within(FADED + (REACH if self.dim_ > 1 else REACH_1D))
+            return (seen.min(), seen.max()), seen.quantile(likely), near
         low, high = _check_radius(self.radius)
         low, high = low * self._polar.unit, high * self._polar.unit
         # Without looking at the data: uniform in the ball.
         norms = high * (likely + (1 - likely) * (low / high) ** self.dim_) ** (1 / self.dim_)
-        return (low, high), norms
+        return (low, high), norms, math.inf
 
     def _warn_outside(self, nearest: float, furthest: float) -> None:
         """Warn of points off the shell of the fit where the kernel is no longer represented."""

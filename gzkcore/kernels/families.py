@@ -35,6 +35,8 @@ from .zonal import ZonalKernel
 # series too long: the functions fade to zero there, the certificate and a warning say so. On a
 # sphere, one function a degree, and on the line one can go further.
 REACH, REACH_SPHERE, REACH_1D = 24.0, 48.0, 256.0
+# So much further nothing is left of a Gaussian's functions. Those that reach to NEAR cost little.
+FADED, NEAR = 11.0, 6.0
 _LOG_ZERO = -746.0  # the exponential of less is 0
 
 # A kernel that falls off slowly is cut where the rest, were it one degree more, is below this
@@ -58,6 +60,7 @@ class Cut(NamedTuple):
     tol: float
     max_degree: int | None
     order: int | None
+    near: float
 
 
 class FamilyFunctions:
@@ -169,7 +172,7 @@ class DotProductFunctions(FamilyFunctions):
         self.kernel, self.dim, self.order = kernel, dim, cut.order
         kernel.check_finite(grid)
         most = REACH_1D if dim == 1 else REACH if grid.size > 1 else REACH_SPHERE
-        self.reach = min(float(grid.max()), most)
+        self.reach = min(float(grid.max()), most, max(cut.near, NEAR))
         self.n_powers = int(self.reach**2 + 12 * self.reach + 64)
         if cut.order is not None and cut.max_degree is not None:
             self.n_powers = cut.max_degree + 2 * cut.order

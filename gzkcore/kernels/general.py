@@ -105,6 +105,11 @@ class GeneralizedZonal(Kernel):
         """Return the sum of the series."""
         a, b = row_norms(X), row_norms(Y)
         h, g = self.radial_values(a), self.radial_values(b)
+        if h.shape[1:] != g.shape[1:]:
+            raise ValueError(
+                f"radial returned arrays of shape {h.shape} and {g.shape}; q and s must be the "
+                "same for all norms"
+            )
         t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), X is Y))
         of_columns = np.ascontiguousarray(np.moveaxis(g, 0, 2))
         out = np.empty(t.shape)

@@ -6,6 +6,7 @@ its family (see `families`) are many, and nearly linearly dependent at the norms
 """
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -33,8 +34,18 @@ from gzkcore.sphere.special import exact_alpha, log_squared_coefficients
 
 from .base import Kernel
 from .dot_product import DotProductKernel
-from .families import REACH, REACH_1D, UNDERFLOW, Cut, FamilyFunctions, ZonalFunctions, functions_of
+from .families import (
+    NEAR,
+    REACH,
+    REACH_1D,
+    UNDERFLOW,
+    Cut,
+    FamilyFunctions,
+    ZonalFunctions,
+    functions_of,
+)
 from .piecewise import chebyshev, padded, piecewise
+from .shift_invariant import Gaussian
 
 __all__ = ["radial_table"]
 
@@ -113,11 +124,12 @@ class _Grid(NamedTuple):
     n_given: int
 
     @classmethod
-    def over(cls, shell: tuple[float, float], norms: Doubles, dim: int) -> Self:
-        """Return the grid of a shell; of a sphere its norm alone."""
+    def over(cls, shell: tuple[float, float], norms: Doubles, dim: int, near: float) -> Self:
+        """Return the grid of a shell, or of what is near of it; of a sphere its norm alone."""
         low, high = shell
         if high - low <= SPHERE * high:
             return cls(np.array([high]), np.ones(1), 1)
+        high = min(high, max(near, NEAR, 2 * low))
         guard = 32 + int(2 * min(high, REACH if dim > 1 else REACH_1D))
         weights = np.repeat([1 / norms.size, 1e-2 / guard], [norms.size, guard])
         return cls(np.concatenate([norms, chebyshev(low, high, guard)]), weights, norms.size)
@@ -138,7 +150,8 @@ class RadialFunctions:
     The shell is the smallest and the largest scaled norm; norms are quantiles of the scaled norms,
     with equal probabilities. Degrees are added until there are `n_columns` harmonics or more, and
     the truncation error at the largest norm is at most `tol`; or up to `max_degree`. With `order`
-    so many functions of every degree are kept without rotation.
+    so many functions of every degree are kept without rotation. Functions that fade to zero far
+    out, those of the Gaussian, reach as far as `near`, the largest norm of the data that they can.
 
     Attributes
     ----------
@@ -163,12 +176,14 @@ class RadialFunctions:
 
     def __init__(
         self, kernel: Kernel, dim: int, shell: tuple[float, float], norms: Doubles, n_columns: int,
-        tol: float, max_degree: int | None = None, order: int | None = None,
+        tol: float, max_degree: int | None = None, order: int | None = None, near: float = math.inf,
     ) -> None:  # fmt: skip
         self.kernel, self.dim, self.shell = kernel, dim, shell
         self._groups: list[Integers] = []
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
-        grid, cut = _Grid.over(shell, norms, dim), Cut(n_columns, tol, max_degree, order)
+        near = near if isinstance(kernel, Gaussian) else math.inf  # others do not fade
+        cut = Cut(n_columns, tol, max_degree, order, near)
+        grid = _Grid.over(shell, norms, dim, near)
         self._family = functions_of(kernel, dim, grid.norms, cut)
         kept = list(self._rotated(grid, cut))
         # Per degree that is kept: from the family's functions to ours.

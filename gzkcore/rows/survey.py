@@ -169,6 +169,12 @@ class Norms:
         """Return the largest."""
         return self.high
 
+    def largest_within(self, most: float) -> float:
+        """Return the largest up to a limit, or 0."""
+        if self.high <= most:
+            return self.high
+        return float(self.values[self.values <= most].max(initial=0.0))
+
     def quantile(self, q: Doubles) -> Doubles:
         """Return quantiles as `numpy.quantile` does, of the values as they are kept.
 

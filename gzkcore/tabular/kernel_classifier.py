@@ -66,12 +66,12 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from gzkcore import KernelClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelClassifier(random_state=0).fit(X, y)
     >>> model.predict_proba(X[:2]).shape
-    (2, 2)
+    (2, 3)
     """
 
     _state = stored(

@@ -1075,6 +1075,20 @@ def test_a_kernel_too_narrow_for_any_features_says_so_in_time():
     assert features.truncation_error_ > 0.99
 
 
+@pytest.mark.parametrize(("dim", "width", "error"), [(1, 64, 1e-8), (2, 256, 1e-3)])
+def test_one_row_far_out_takes_nothing_from_the_others(dim, width, error):
+    """Functions reach the other rows, and not as far as any can: that took 12 s in one column."""
+    X = np.random.default_rng(0).standard_normal((20, dim))
+    X[3, 0] = 1000 if dim == 1 else 100
+    with pytest.warns(TruncationWarning, match="features are nearly 0 beyond"):
+        features = GegenbauerFeatures(Gaussian(0.5), width, random_state=0).fit(X)
+    others, reach = np.delete(X, 3, 0), features._layout.radial.reach
+    furthest = np.linalg.norm(others - features.center_, axis=1).max()
+    assert reach == pytest.approx(max(furthest, 6))
+    assert np.abs(error_of(features, others)).max() < error
+    assert features.transform(X[3:4]).max() == 0
+
+
 @pytest.mark.parametrize("n", [8, 90, 150, 400])
 def test_principal_axes_hold_the_most(n):
     """From the rows where they are few, and from the columns where these are."""

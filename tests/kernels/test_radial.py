@@ -202,7 +202,7 @@ FAMILIES = {
 }
 
 
-def pairs(kernel, dim, shell, n=400):
+def pairs(kernel, dim, shell, n=200):
     """Return norms a, b, cosines t, and the kernel there, half of the points fully parallel."""
     rng = np.random.default_rng(5)
     a, b = rng.uniform(*shell, (2, n))

@@ -74,6 +74,11 @@ def test_norms_are_the_same_for_every_split(cuts, many):
     assert_allclose(found.quantile(likely), wanted, rtol=rtol)
 
 
+def test_the_largest_norm_within_a_limit():
+    norms = Norms(np.array([0.5, 3.0, 40.0]))
+    assert [norms.largest_within(most) for most in (0.1, 5.0, 40.0, 50.0)] == [0, 3, 40, 40]
+
+
 def test_quantiles_of_weights_far_apart_are_those_of_the_largest():
     weight = np.array([1e-200, 1e-200, 1e200, 1e200, 1e-200])
     found = Norms(np.arange(5.0), weight).quantile(np.array([0.01, 0.2, 0.8, 0.99]))
