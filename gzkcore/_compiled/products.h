@@ -56,6 +56,7 @@ typedef struct {
 } gzk_factor;
 
 #define GZK_TILE 256
+#define GZK_NEAR_COLUMNS 3 /* by which columns of a tile are left out; more are not needed */
 #if GZK_BYTES == 64
 #define GZK_STRIP 8
 #define GZK_ROWS 4

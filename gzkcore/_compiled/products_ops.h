@@ -239,16 +239,17 @@ GZK_INLINE VEC NAME(gzk_magnitude)(VEC x)
     return x;
 }
 
-/* Write a factor for GZK_STRIP rows and all columns of a tile.
- * u, x (dim, GZK_TILE): coordinates by column; a, b (GZK_TILE); out (GZK_STRIP, GZK_TILE). */
+/* Write a factor for GZK_STRIP rows and some columns of a tile: from `from` to before `end`, groups of
+ * GZK_ABREAST * LANES. u, x (dim, GZK_TILE): coordinates by column; a, b (GZK_TILE); out (GZK_STRIP,
+ * GZK_TILE). */
 GZK_INLINE void NAME(gzk_strip)(const REAL *u, const REAL *a, const REAL *x, const REAL *b,
                                 const gzk_factor *factor, const int metric, const int profile,
-                                REAL *out)
+                                const ptrdiff_t from, const ptrdiff_t end, REAL *out)
 {
     const ptrdiff_t dim = factor->dim;
     const REAL sign = profile == GZK_EXPONENTIAL ? -1 : 1;
     for (ptrdiff_t i = 0; i < GZK_STRIP; i += GZK_ROWS)
-        for (ptrdiff_t j = 0; j < GZK_TILE; j += GZK_ABREAST * LANES) {
+        for (ptrdiff_t j = from; j < end; j += GZK_ABREAST * LANES) {
             VEC t[GZK_ROWS][GZK_ABREAST], near[GZK_ABREAST];
             GZK_UNROLL
             for (int r = 0; r < GZK_ROWS; r++)
@@ -288,14 +289,15 @@ GZK_INLINE void NAME(gzk_strip)(const REAL *u, const REAL *a, const REAL *x, con
         }
 }
 
-/* wi[r, lane] += the parts of sum_j k[r, j] vj[j] by lane, and, if `both`, wj[j] += sum_r k[r, j] vi[r]. */
+/* wi[r, lane] += the parts of sum_j k[r, j] vj[j] by lane, and, if `both`, wj[j] += sum_r k[r, j] vi[r],
+ * for columns from `from` to before `end`. */
 GZK_INLINE void NAME(gzk_multiply)(const REAL *k, const REAL *vj, REAL *wi, const REAL *vi, REAL *wj,
-                                   const int both)
+                                   const int both, const ptrdiff_t from, const ptrdiff_t end)
 {
     VEC s[GZK_STRIP];
     GZK_UNROLL
     for (int r = 0; r < GZK_STRIP; r++) s[r] = *(const MEM *)(wi + r * LANES);
-    for (ptrdiff_t j = 0; j < GZK_TILE; j += LANES) {
+    for (ptrdiff_t j = from; j < end; j += LANES) {
         VEC v = *(const MEM *)(vj + j), w = v;
         if (both) w = *(const MEM *)(wj + j);
         GZK_UNROLL
@@ -312,7 +314,8 @@ GZK_INLINE void NAME(gzk_multiply)(const REAL *k, const REAL *vj, REAL *wi, cons
 
 /* The same for `width` vectors at once, a multiple of LANES: vi, wi (GZK_STRIP, width), vj, wj (GZK_TILE, width). */
 GZK_INLINE void NAME(gzk_multiply_many)(const REAL *k, const REAL *vj, REAL *wi, const REAL *vi, REAL *wj,
-                                        ptrdiff_t width, const int both)
+                                        ptrdiff_t width, const int both, const ptrdiff_t from,
+                                        const ptrdiff_t end)
 {
     for (ptrdiff_t q = 0; q < width; q += LANES) {
         VEC s[GZK_STRIP], left[GZK_STRIP];
@@ -322,7 +325,7 @@ GZK_INLINE void NAME(gzk_multiply_many)(const REAL *k, const REAL *vj, REAL *wi,
             left[r] = s[r];
             if (both) left[r] = *(const MEM *)(vi + r * width + q);
         }
-        for (ptrdiff_t j = 0; j < GZK_TILE; j++) {
+        for (ptrdiff_t j = from; j < end; j++) {
             VEC v = *(const MEM *)(vj + j * width + q), w = v;
             if (both) w = *(const MEM *)(wj + j * width + q);
             GZK_UNROLL
@@ -341,7 +344,7 @@ GZK_INLINE void NAME(gzk_multiply_many)(const REAL *k, const REAL *vj, REAL *wi,
 #define GZK_STRIP_OF(metric, profile) \
     static void NAME(gzk_strip_##metric##profile)(const REAL *u, const REAL *a, const REAL *x, \
         const REAL *b, const gzk_factor *factor, REAL *out) \
-    { NAME(gzk_strip)(u, a, x, b, factor, metric, profile, out); }
+    { NAME(gzk_strip)(u, a, x, b, factor, metric, profile, 0, GZK_TILE, out); }
 GZK_STRIPS(GZK_STRIP_OF)
 #undef GZK_STRIP_OF
 typedef void (*NAME(gzk_strip_function))(const REAL *, const REAL *, const REAL *, const REAL *,
@@ -396,21 +399,76 @@ static void NAME(gzk_values)(const gzk_factor *factors, ptrdiff_t count, ptrdiff
     }
 }
 
+/* The least and the largest of some coordinates. */
+GZK_INLINE void NAME(gzk_extent)(const REAL *x, const ptrdiff_t count, REAL *low, REAL *high)
+{
+    *low = *high = x[0];
+    for (ptrdiff_t i = 1; i < count; i++) {
+        *low = x[i] < *low ? x[i] : *low;
+        *high = x[i] > *high ? x[i] : *high;
+    }
+}
+
+/* Multiply one tile of a kernel that is 0 from r = 1 on: of each strip the columns that may be nearer. */
+GZK_INLINE void NAME(gzk_compact_tile)(const gzk_factor *factor, const REAL *u, const REAL *x,
+                                       const REAL *vj, REAL *wi, const REAL *vi, REAL *wj,
+                                       ptrdiff_t width, const int both, REAL *buffer)
+{
+    enum { GROUP = GZK_ABREAST * LANES, GROUPS = GZK_TILE / GROUP };
+    REAL low[GZK_NEAR_COLUMNS][GROUPS], high[GZK_NEAR_COLUMNS][GROUPS], least, most;
+    const ptrdiff_t dim = factor->dim < GZK_NEAR_COLUMNS ? factor->dim : GZK_NEAR_COLUMNS;
+    for (ptrdiff_t k = 0; k < dim; k++)
+        for (ptrdiff_t g = 0; g < GROUPS; g++)
+            NAME(gzk_extent)(x + k * GZK_TILE + g * GROUP, GROUP, &low[k][g], &high[k][g]);
+    for (ptrdiff_t i = 0; i < GZK_TILE; i += GZK_STRIP) {
+        REAL apart[GROUPS] = {0};
+        ptrdiff_t from = GROUPS, end = 0;
+        for (ptrdiff_t k = 0; k < dim; k++) {
+            NAME(gzk_extent)(u + k * GZK_TILE + i, GZK_STRIP, &least, &most);
+            for (ptrdiff_t g = 0; g < GROUPS; g++) {
+                REAL above = low[k][g] - most, below = least - high[k][g], gap = above > below ? above : below;
+                apart[g] += gap > 0 ? gap * gap : 0;
+            }
+        }
+        for (ptrdiff_t g = 0; g < GROUPS; g++)
+            if (apart[g] < 1) {
+                from = g < from ? g : from;
+                end = g + 1;
+            }
+        if (from >= end) continue;
+        from *= GROUP, end *= GROUP;
+        NAME(gzk_strip)(u + i, u, x, x, factor, GZK_DIFFERENCE, GZK_COMPACT, from, end, buffer);
+        if (width == 1)
+            NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi + (both ? i : 0), wj, both, from, end);
+        else
+            NAME(gzk_multiply_many)(buffer, vj, wi + i * width, vi + (both ? i * width : 0), wj, width, both,
+                                    from, end);
+    }
+}
+
 /* Multiply one tile: with width 1, wi (GZK_TILE, LANES) parts by lane, else (GZK_TILE, width). */
 static void NAME(gzk_tile)(const gzk_factor *factors, ptrdiff_t count, const REAL *u, const REAL *a,
                            const REAL *x, const REAL *b, const REAL *vj, REAL *wi, const REAL *vi,
                            REAL *wj, ptrdiff_t width, int both, REAL *buffer)
 {
+    if (count == 1 && factors->profile == GZK_COMPACT) {
+        const ptrdiff_t first = factors->first * GZK_TILE;
+        if (both)
+            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 1, buffer);
+        else
+            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 0, buffer);
+        return;
+    }
     for (ptrdiff_t i = 0; i < GZK_TILE; i += GZK_STRIP) {
         NAME(gzk_values)(factors, count, i, u, a, x, b, buffer + GZK_STRIP * GZK_TILE, buffer);
         if (width == 1 && both)
-            NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi + i, wj, 1);
+            NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi + i, wj, 1, 0, GZK_TILE);
         else if (width == 1)
-            NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi, wj, 0);
+            NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi, wj, 0, 0, GZK_TILE);
         else if (both)
-            NAME(gzk_multiply_many)(buffer, vj, wi + i * width, vi + i * width, wj, width, 1);
+            NAME(gzk_multiply_many)(buffer, vj, wi + i * width, vi + i * width, wj, width, 1, 0, GZK_TILE);
         else
-            NAME(gzk_multiply_many)(buffer, vj, wi + i * width, vi, wj, width, 0);
+            NAME(gzk_multiply_many)(buffer, vj, wi + i * width, vi, wj, width, 0, 0, GZK_TILE);
     }
 }
 

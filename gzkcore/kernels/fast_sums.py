@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.fft import dctn, next_fast_len
 
+from gzkcore._compiled.products import tile_rows
 from gzkcore._util.nonuniform import Complexes, Exponentials, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
@@ -38,6 +39,8 @@ MOST_NUMBERS = 1 << 25  # of frequencies
 SAMPLES = 1 << 14  # of a kernel along a line, by which its series is cut
 LEAST_TOL = 1e-12
 FADE = 2.0  # where a kernel without an end is led to 0, relative to the diameter of the rows
+
+TILE = tile_rows()
 
 # ---- series
 
@@ -196,9 +199,9 @@ def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Do
 
 # ---- cost, in nanoseconds of a thread
 
-# A value of a tile: a compact polynomial in single precision, and one with a table; what a vector
-# beside the first adds, and what double precision costs.
-VALUE, TABLE_VALUE, VECTORS, DOUBLED = 0.35, 1.7, 0.5, 2.5
+# Values of tiles, times two vectors: in single precision, those of a table, and in double.
+VALUE, TABLE_VALUE, DOUBLED = 0.85, 2.2, 2.5
+PARTS = 0.35  # radii of the parts of tiles that are skipped, relative to those of the tiles
 LEGENDRE = 0.4  # each degree cubed
 SETUP = 2e7  # what finding a split costs, for each of some ten products
 EXPECTED_ROWS = 1 << 16  # from which on a product is expected to take time linear in the rows
@@ -224,14 +227,15 @@ class TileCount:
         count = len(rows.rows)
         some = np.unique(np.linspace(0, count - 1, min(count, 64)).astype(np.intp))
         apart = rows.centers[some, None] - columns.centers
-        self._gaps = np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
-        self._gaps -= rows.radii[some] + columns.radii[:, 0]
+        self._apart = np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
+        self._radii = rows.radii[some] + columns.radii[:, 0]
         values = float(rows.rows.shape[2]) ** 2 * count / some.size
         self._values = values / 2 if symmetric else values
 
-    def up_to(self, e: float) -> float:
-        """Return how many values are computed."""
-        return self._values * int((self._gaps <= e).sum())
+    def up_to(self, e: float, compact: bool = False) -> float:
+        """Return how many values are computed; of compact ones, parts of tiles are skipped."""
+        radii = PARTS * self._radii if compact else self._radii
+        return self._values * int((self._apart - radii <= e).sum())
 
 
 # ---- the product
@@ -309,7 +313,7 @@ class FastSums:
     @staticmethod
     def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
         """Return the nanoseconds of a product with K of n_rows rows, by some of them, X."""
-        of_tiles = (VALUE + VECTORS) * n_rows**2 / 2
+        of_tiles = VALUE * n_rows**2 / 2
         kernel, X, _ = unmapped(kernel, X, None)
         rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
         if n_rows**2 < LEAST_VALUES or X.shape[1] > 3:
@@ -331,8 +335,7 @@ class FastSums:
         plain = Term((Factor(1.0, DIFFERENCE, TABLE),))
         tiles = self._tiles(rows, columns, plain, np.float32)
         counted = TileCount(*tiles, self.symmetric)
-        vectors = VALUE + VECTORS
-        self.cost_of_tiles += vectors * counted.up_to(space.reach)
+        self.cost_of_tiles += VALUE * counted.up_to(space.reach)
         points = (len(rows) + len(columns)) / 2 * space.point_cost
 
         def cost(split: Split) -> tuple[float, tuple[int, ...]]:
@@ -340,9 +343,10 @@ class FastSums:
             far = (WIDTH + 1) // 2 * (space.fixed_cost(size) + points)
             if not split.e:
                 return far, size
-            value = VALUE if split.compact is not None else TABLE_VALUE
+            compact = split.compact is not None
+            value = VALUE if compact else TABLE_VALUE
             more = DOUBLED if split.dtype == DOUBLE else 1.0
-            return far + more * (value + VECTORS) * counted.up_to(split.e), size
+            return far + more * value * counted.up_to(split.e, compact), size
 
         spent, split, size = cheapest(space, tiles[0], cost)
         self.cost += spent
@@ -411,11 +415,21 @@ def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
 
 
 def _order(X: Doubles, distance: Distance) -> Integers:
-    """Return the rows in the order of tiles."""
-    order = tile_order(distance.rows(X), 256, LEAST_WINDOW * FAR[DOUBLE])
+    """Return the rows in the order of tiles; within each, halves of halves are near each other."""
+    rows = distance.rows(X)
+    order = tile_order(rows, TILE, LEAST_WINDOW * FAR[DOUBLE])
     kept = np.ones(order.size, bool)
     kept[1:] = order[1:] != order[:-1]
-    return order[kept]
+    order = order[kept]
+    whole = order[: len(order) // TILE * TILE]
+    for size in (TILE, TILE // 2, TILE // 4, TILE // 8, TILE // 16):
+        parts = whole.reshape(-1, size)
+        here = rows[parts]
+        widest = np.argmax(np.ptp(here, axis=1), axis=1)
+        keys = np.take_along_axis(here, widest[:, None, None], axis=2)[:, :, 0]
+        halves = np.argpartition(keys, size // 2 - 1, axis=1)
+        whole[:] = np.take_along_axis(parts, halves, axis=1).ravel()
+    return order
 
 
 def cheapest(
@@ -425,7 +439,7 @@ def cheapest(
 ) -> tuple[float, Split, tuple[int, ...]]:
     """Return the cheapest split, with its cost and the size of its series; raise if none is."""
     typical = float(np.median(tiles.radii)) or space.reach / 8
-    candidates = [0.0, *(typical * 2.0**power for power in range(-2, 5))]
+    candidates = [0.0, *(typical * 2.0 ** (power / 2) for power in range(-5, 9))]
     best: tuple[float, Split, tuple[int, ...]] | None = None
     for e in candidates:
         if e >= space.reach:
