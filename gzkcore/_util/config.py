@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_info
 
 from gzkcore._compiled import cpu, dispatch
 
+from .nonuniform import has_finufft
 from .threads import n_threads
 
 
@@ -18,7 +19,8 @@ def show_config() -> dict[str, Any]:
     Returns
     -------
     dict
-        version, python, numpy, scipy and scikit-learn, their versions; isa, the instruction set in
+        version, python, numpy, scipy and scikit-learn, their versions, and that of finufft or None;
+        isa, the instruction set in
         use ("v2", "v3", "v4" of x86-64, or "plain") and supported_isa; compiler; openmp (its
         version as yyyymm, 0 for none); n_threads, what a kernel would use now; blas, a list of the
         BLAS libraries loaded with their threads.
@@ -44,6 +46,7 @@ def show_config() -> dict[str, Any]:
         "version": version("gzkcore"),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        "finufft": version("finufft") if has_finufft() else None,
         "isa": dispatch.ISA,
         "supported_isa": cpu.supported_levels() or ["plain"],
         **cpu.build_info(),

@@ -7,6 +7,8 @@ an FFT of 2^d times as many numbers as there are frequencies.
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,6 @@ from numpy.typing import NDArray
 
 from .threads import on_threads
 from .typing import Doubles
-
-try:
-    import finufft
-except ImportError:
-    finufft = None
 
 __all__ = ["Exponentials"]
 
@@ -29,8 +26,8 @@ MOST_GROUPS, POINTS_OF_GROUP = 8, 1 << 16
 
 
 def has_finufft() -> bool:
-    """Say whether there is finufft."""
-    return finufft is not None
+    """Say whether there is finufft; it is imported where it is used."""
+    return find_spec("finufft") is not None
 
 
 class Exponentials:
@@ -105,7 +102,7 @@ class Exponentials:
         try:
             plan = self._idle[kind].pop()
         except IndexError:
-            plan = finufft.Plan(
+            plan = import_module("finufft").Plan(
                 kind, self.shape, 1, self.tol, -1 if kind == 1 else 1, nthreads=1, modeord=1
             )
         plan.setpts(*[each[self.groups[group]] for each in self.angles])

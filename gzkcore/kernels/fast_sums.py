@@ -311,9 +311,14 @@ class FastSums:
         return made if made.cost < made.cost_of_tiles else None
 
     @staticmethod
+    def cost_by_tiles(n_rows: int) -> float:
+        """Return the nanoseconds of a product with K of n_rows rows by tiles, none skipped."""
+        return VALUE * n_rows**2 / 2
+
+    @staticmethod
     def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
         """Return the nanoseconds of a product with K of n_rows rows, by some of them, X."""
-        of_tiles = VALUE * n_rows**2 / 2
+        of_tiles = FastSums.cost_by_tiles(n_rows)
         kernel, X, _ = unmapped(kernel, X, None)
         rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
         if n_rows**2 < LEAST_VALUES or X.shape[1] > 3:

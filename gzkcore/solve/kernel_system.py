@@ -16,9 +16,11 @@ from scipy.linalg import LinAlgError, eigvalsh
 
 from gzkcore._util.checkpoint import as_checkpoint
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
+from gzkcore._util.nonuniform import has_finufft
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense, raise_not_finite
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
@@ -28,7 +30,7 @@ from gzkcore.passes.streams import Step, as_step
 from gzkcore.rows.dask import Held, client_of
 
 from .preconditioner import Preconditioner
-from .preconditioners import is_count, preconditioner_for
+from .preconditioners import FEW_COLUMNS, is_count, preconditioner_for
 from .solve import NotPositiveDefinite, OfColumns, ShiftedSystems, Solution, Solver, not_finite
 from .trend import inverse as trend_inverse
 
@@ -98,6 +100,7 @@ HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again 
 BLOCK = 64  # columns that are solved together
 # What an error of a kernel value may be, relative to tol alpha, and at most.
 SUMS_TOL, MOST_SUMS_TOL = 1 / 64, 1e-6
+TOLD_ROWS = 300_000  # from which on it is told what finufft would bring
 TRIED_ROWS = 64  # whose kernel matrix is looked at for NaN and infinity
 LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
 SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
@@ -280,6 +283,11 @@ class KernelSystem:
         residual changes by a few times eps k(x, x) / alpha |y|.
         """
         rows = as_double(self.rows)
+        if self.n_rows >= TOLD_ROWS and rows.shape[1] <= FEW_COLUMNS and not has_finufft():
+            warn(
+                f"{self.n_rows:,} rows in {counted(rows.shape[1], 'column')} take linear time with "
+                "finufft, and a hundred times as long without it: pip install 'gzkcore[maps]'"
+            )
         largest = float(self.kernel.diag(rows[:1]).max()) or 1.0
         tol = SUMS_TOL * self.tol * float(self.alphas[0]) / largest
         return FastSums.of(self.kernel, rows, None, min(max(tol, LEAST_TOL), MOST_SUMS_TOL))

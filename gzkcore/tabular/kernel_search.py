@@ -299,6 +299,11 @@ class Trials:
                     break
         return best
 
+    def in_linear_time(self, best: Candidate, n_rows: int) -> bool:
+        """Say whether products with the kernel of so many rows take linear time."""
+        expected = FastSums.expected_cost(best.kernel, self.X, n_rows, MOST_SUMS_TOL)
+        return expected < FastSums.cost_by_tiles(n_rows)
+
     def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
 

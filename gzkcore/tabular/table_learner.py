@@ -408,7 +408,8 @@ class TableLearner(BaseEstimator):
         takes = (
             f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
         )
-        told = f"the whole kernel on {counted(n, 'row')}{takes}."
+        how = ", in linear time" if trials.in_linear_time(best, n) else ""
+        told = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
         why = f"since the whole kernel would take about {expected:,.1f} s."

@@ -214,6 +214,10 @@ def test_a_fit_is_that_of_tiles(monkeypatch):
 
 
 def test_without_finufft_tiles_remain(monkeypatch):
-    monkeypatch.setattr("gzkcore._util.nonuniform.finufft", None)
-    X = np.random.default_rng(0).random((50, 2))
-    assert FastSums.of(Gaussian(1.0), np.repeat(X, 400, axis=0), None, 1e-6) is None
+    monkeypatch.setattr(module, "has_finufft", lambda: False)
+    monkeypatch.setattr(kernel_system, "has_finufft", lambda: False)
+    X = np.repeat(np.random.default_rng(0).random((50, 2)), 400, axis=0)
+    assert FastSums.of(Gaussian(1.0), X, None, 1e-6) is None
+    monkeypatch.setattr(kernel_system, "TOLD_ROWS", 5000)
+    with pytest.warns(UserWarning, match=r"20,000 rows .* pip install 'gzkcore\[maps\]'"):
+        KernelRidge(Gaussian(1.0), random_state=0).fit(X, X[:, 0])
