@@ -38,6 +38,9 @@ MOST_DEGREE = 2048  # of harmonics
 MOST_NUMBERS = 1 << 25  # of frequencies
 SAMPLES = 1 << 14  # of a kernel along a line, by which its series is cut
 LEAST_TOL = 1e-12
+# Shares of tol: of what a series leaves out, and of transforms; near values take the rest.
+SERIES, DIGITS = 0.5, 0.25
+MOST_DIGITS = 1e-2  # relative error of transforms, at most
 FADE = 2.0  # where a kernel without an end is led to 0, relative to the diameter of the rows
 
 TILE = tile_rows()
@@ -72,12 +75,19 @@ class Transform(Protocol):
         """Return the sum of values times conjugate functions over all points."""
 
 
+def digits_of(profile: Callable[[Doubles], Doubles], tol: float) -> float:
+    """Return the relative error of transforms that keeps sums of a kernel within tol."""
+    largest = abs(float(profile(np.zeros(1))[0]))
+    return DIGITS * tol / largest if DIGITS * tol < MOST_DIGITS * largest else MOST_DIGITS
+
+
 class Sphere:
     """Zonal kernels of rows of one norm: a series of harmonics."""
 
     def __init__(self, distance: Distance, radius: float, tol: float) -> None:
         self.distance, self.radius, self.tol = distance, radius, tol
         self.reach = 2 * radius
+        self.digits = digits_of(self.profile, tol)
 
     def profile(self, r: Doubles) -> Doubles:
         """Return the kernel at a distance through the sphere."""
@@ -88,7 +98,7 @@ class Sphere:
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the degree that k_far needs."""
-        degree = kept_terms(self._cosines(split, SAMPLES), self.tol)
+        degree = kept_terms(self._cosines(split, SAMPLES), SERIES * self.tol)
         if degree > MOST_DEGREE:
             raise NoSplitError
         return (degree,)
@@ -103,7 +113,7 @@ class Sphere:
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
-        return HarmonicSums(rows / row_norms(rows)[:, None], size[0], self.tol)
+        return HarmonicSums(rows / row_norms(rows)[:, None], size[0], self.digits)
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
@@ -111,7 +121,7 @@ class Sphere:
         (degree,) = size
         return 2 * (LEGENDRE * degree**3 + fft_cost([2 * degree + 1] * 2))
 
-    point_cost = property(lambda self: 2 * spread_cost(2, self.tol))
+    point_cost = property(lambda self: 2 * spread_cost(2, self.digits))
 
 
 class Box:
@@ -146,13 +156,14 @@ class Box:
             self.reach = self.fade[1]
             self.profile = functools.partial(_faded, kernel, *self.fade)
             self.sides = np.full(len(extents), 2 * self.fade[1])
+        self.digits = digits_of(self.profile, tol)
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the highest frequency that k_far needs along each axis."""
-        found = []
+        found, rest = [], SERIES * self.tol / len(self.sides)
         for side in self.sides:
             t = side / 2 * np.arange(SAMPLES + 1) / SAMPLES
-            found.append(kept_terms(cosine_coefficients(split.far(t)), self.tol / len(self.sides)))
+            found.append(kept_terms(cosine_coefficients(split.far(t)), rest))
         if math.prod(2 * each + 1 for each in found) > MOST_NUMBERS or max(found) > SAMPLES // 2:
             raise NoSplitError
         return tuple(max(each, 1) for each in found)
@@ -179,14 +190,14 @@ class Box:
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
         angles = 2 * np.pi * (rows - self.low) / self.sides
-        return Exponentials(angles.T, [2 * each + 1 for each in size], self.tol)
+        return Exponentials(angles.T, [2 * each + 1 for each in size], self.digits)
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
         """Return the nanoseconds of both directions, but for what points cost."""
         return 2 * fft_cost([2 * each + 1 for each in size])
 
-    point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.tol))
+    point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.digits))
 
 
 def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Doubles) -> Doubles:
@@ -342,6 +353,7 @@ class FastSums:
         counted = TileCount(*tiles, self.symmetric)
         self.cost_of_tiles += VALUE * counted.up_to(space.reach)
         points = (len(rows) + len(columns)) / 2 * space.point_cost
+        radius = float(max(each.radii.max() for each in tiles))
 
         def cost(split: Split) -> tuple[float, tuple[int, ...]]:
             size = space.size(split)
@@ -350,14 +362,14 @@ class FastSums:
                 return far, size
             compact = split.compact is not None
             value = VALUE if compact else TABLE_VALUE
-            more = DOUBLED if split.dtype == DOUBLE else 1.0
+            more = DOUBLED if split.dtype(radius) == DOUBLE else 1.0
             return far + more * value * counted.up_to(split.e, compact), size
 
         spent, split, size = cheapest(space, tiles[0], cost)
         self.cost += spent
         near = None
         if split.e:
-            factor, dtype = split.factor(), split.dtype
+            factor, dtype = split.factor(), split.dtype(radius)
             term = Term((factor,))
             reach = split.e * float(factor.scale)
             near = FactorArrays.of(term.factors, rows.shape[1], dtype, [reach])

@@ -26,7 +26,7 @@ ORDER = 8  # coefficients of the polynomial below e
 NODES = 20  # degree of the polynomial through k that its derivatives are taken from
 DEGREE, POINTS = 8, 64  # of the polynomial that tiles compute k_near by, and where it is fitted
 MOST_GROWTH = 1e4  # its largest coefficient, relative to its largest value
-SINGLE = 3e-6  # rounding of k_near in single precision, relative to its largest value
+SINGLE = 2.0**-24  # rounding in single precision
 OFF_SPHERE = 1e-12  # rounding of norms: distances go by rows, harmonics by their directions
 
 
@@ -79,7 +79,7 @@ def _key(factor: Factor, dim: int) -> tuple[tuple[int, ...], tuple[float, ...]] 
         return None
     if len(columns) > MOST_COLUMNS or len(set(columns)) < len(columns):
         return None
-    return columns, tuple(float(each) for each in np.round(relative, 14))
+    return columns, tuple(float(f"{each:.14g}") for each in relative)
 
 
 def _scaled(factor: Factor, dim: int) -> tuple[tuple[int, ...], Doubles]:
@@ -134,30 +134,41 @@ class Split:
         found[below] = self.kernel(np.sqrt(squares[below])) - self._smooth(squares[below])
         return found
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type in which values of k_near are accurate enough."""
-        return np.dtype(np.float32 if SINGLE * abs(self._most) <= self.tol else np.float64)
+    def dtype(self, radius: float) -> np.dtype[Any]:
+        """Return the type in which k_near is accurate enough in tiles of a radius.
+
+        The polynomial's terms are rounded, and the rows, relative to the radius.
+        """
+        t, near = self._sampled
+        steepest = float(np.abs(np.diff(near) / np.diff(t)).max())
+        terms = 2 * self._most if self.compact is None else float(np.abs(self.compact).sum())
+        rounding = SINGLE * (terms + 2 * steepest * radius / self.e)
+        return np.dtype(np.float32 if rounding <= self.tol / 2 else np.float64)
+
+    @functools.cached_property
+    def _sampled(self) -> tuple[Doubles, Doubles]:
+        """Some 1 - r / e, and k_near there."""
+        t: Doubles = (chebyshev.chebpts1(POINTS) + 1) / 2
+        return t, self.near((self.e * (1 - t)) ** 2)
 
     @functools.cached_property
     def _most(self) -> float:
-        return float(self.near(np.zeros(1))[0])
+        return float(np.abs(self._sampled[1]).max())
 
     @functools.cached_property
     def compact(self) -> Doubles | None:
         """The q of k_near = (1 - r / e)^8 q(1 - r / e), None if no polynomial is within tol."""
-        t: Doubles = (chebyshev.chebpts1(POINTS) + 1) / 2
-        near = self.near((self.e * (1 - t)) ** 2)
+        t, near = self._sampled
         powers = t[:, None] ** ORDER * np.vander(t, DEGREE + 1, increasing=True)
         found = np.asarray(np.linalg.lstsq(powers, near, rcond=None)[0])
         exact = np.abs(powers @ found - near).max() <= self.tol / 8
-        return found if exact and np.abs(found).max() <= MOST_GROWTH * np.abs(near).max() else None
+        return found if exact and np.abs(found).max() <= MOST_GROWTH * self._most else None
 
     def factor(self) -> Factor:
         """Return k_near as tiles compute it."""
         if self.compact is not None:
             return Factor(1 / self.e, DIFFERENCE, COMPACT, self.compact)
-        most = max(abs(self._most), sys.float_info.min)
+        most = max(self._most, sys.float_info.min)
         return Factor(1.0, DIFFERENCE, TABLE, function=self.near, noise=self.tol / 8 / most)
 
     def _smooth(self, squares: Doubles) -> Doubles:

@@ -95,7 +95,7 @@ PLANE = [
 def largest_error(kernel, X, Y, V, tol):
     """Return the error of a sum relative to tol k(x, x) sum |v|."""
     found = FastSums(kernel, X, Y, tol).times(V)
-    expected = KernelOperator(kernel, X, Y).times(V)
+    expected = KernelOperator(kernel, X, Y, tol=0).times(V)
     allowed = tol * float(kernel.diag(X[:1])[0]) * np.abs(V).sum(axis=0)
     return float((np.abs(found - expected) / allowed).max())
 
@@ -155,6 +155,37 @@ def test_one_place_and_one_row():
 def test_vectors_of_different_size_share_a_transform_and_no_error():
     X, V = sphere(500, 3), np.random.default_rng(0).standard_normal((500, 2)) * [1e9, 1e-9]
     assert largest_error(Matern(1.5, 0.3), X, None, V, 1e-8) < 1
+
+
+def some_columns(n):
+    """Return unit vectors, of which a product is columns of K."""
+    return np.eye(n)[:, :: n // 20]
+
+
+@pytest.mark.parametrize("weight", [1e-12, 1e6, 1e12])
+def test_tol_is_relative_to_the_kernel(weight):
+    kernel, X = Sum([([0, 1, 2], Matern(1.5, 0.3))], [weight]), sphere(500, 3)
+    assert largest_error(kernel, X, None, some_columns(500), 1e-6) < 1
+    X *= np.random.default_rng(0).uniform(0.9, 1.1, (500, 1))
+    assert largest_error(kernel, X, None, some_columns(500), 1e-6) < 1
+
+
+@pytest.mark.parametrize("ratio", [1e6, 1e16])
+def test_lengths_of_any_ratio_keep_their_digits(ratio):
+    lengths = np.array([1 / ratio, 1.0])
+    X = np.random.default_rng(0).random((500, 2)) * lengths
+    assert largest_error(Matern(1.5, lengths), X, None, some_columns(500), 1e-10) < 1
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.5, 0.01), Matern(2.5, 0.02)], ids=repr)
+@pytest.mark.parametrize("dim", [1, 2])
+def test_each_value_is_within_tol_in_dense_and_in_sparse_tiles(kernel, dim):
+    """In single precision polynomials of large coefficients and rows of wide tiles are rounded."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([0.1 * rng.random((1800, dim)), rng.random((1160, dim))])
+    X = np.concatenate([X, X[-40:] + 1e-4 * rng.random((40, dim))])
+    for tol in (1e-5, 1e-7):
+        assert largest_error(kernel, X, None, some_columns(3000), tol) < 1
 
 
 def test_rows_of_one_place_have_no_box():
