@@ -57,7 +57,8 @@ class Pairs:
         term, known = terms[0]
         parts = [scaled_columns(X, factor) for factor in term.factors]
         weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
-        return cls(np.concatenate([part for part, _ in parts], axis=1), weights, known)
+        rows = np.concatenate([part for part, _ in parts], axis=1)
+        return cls(np.ascontiguousarray(rows), weights, known)
 
     def take(self, order: Integers) -> "Pairs":
         """Return that of some rows."""

@@ -69,7 +69,11 @@ def test_mapped_rows_and_other_kernels():
     two = Sum([([0], Matern(1.5)), ([1], Gaussian(1.0))], [1.0, 1.0])
     assert NearVariances.of(two, X[:, :2], None) is None
     one = Product([([0], Matern(1.5)), ([1], Gaussian(1.0))])
-    assert NearVariances.of(one, X[:, :2], None) is not None
+    part = Sum([([0, 1], Matern(1.5))], [2.0])
+    for chosen in (one, part):  # columns that are taken by number lie apart in memory
+        found = NearVariances.of(chosen, X[:40, :2], None).at(new[:, :2], 0.1)
+        expected = exact(chosen, X[:40, :2], new[:, :2], 0.1, np.ones(40))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_predictions_have_them_and_the_share_of_the_trend():
