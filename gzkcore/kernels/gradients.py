@@ -72,8 +72,7 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
                 share = np.subtract.outer(u[:, place], v[:, place])
                 if not factor.of_distances:
                     share = v[:, place] / 2
-                scale = np.broadcast_to(factor.scale, u.shape[1])[place]
-                found[:, column] += scale * W * share
+                found[:, column] += _scales(factor, u.shape[1])[place] * W * share
     return found
 
 
@@ -109,8 +108,8 @@ def _curvature(form: TileForm, dim: int) -> Doubles | None:
             steep = _steepness(term, number, dim)
             if factor.metric == ABSOLUTE or not abs(steep) <= STEEPEST:
                 return None
-            for place, column in enumerate(_columns(factor, dim)):
-                found[column] += steep * np.broadcast_to(factor.scale, dim)[place] ** 2
+            columns = _columns(factor, dim)
+            np.add.at(found, list(columns), steep * _scales(factor, len(columns)) ** 2)
     return found
 
 
@@ -121,8 +120,8 @@ def _steepness(term: Term, number: int, dim: int) -> float:
     """
     factor = term.factors[number]
     rows = np.zeros((4, dim))
-    column = _columns(factor, dim)[0]
-    rows[1:, column] = NEAR / np.broadcast_to(factor.scale, dim)[0]
+    columns = _columns(factor, dim)
+    rows[1:, columns[0]] = NEAR / _scales(factor, len(columns))[0]
     at = -_weights(term, number, rows, rows[:1])[:, 0]
     if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
         return float(at[0])
@@ -154,6 +153,10 @@ def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubl
 
 def _columns(factor: Factor, dim: int) -> Sequence[int]:
     return range(dim) if factor.columns is None else factor.columns
+
+
+def _scales(factor: Factor, n_columns: int) -> Doubles:
+    return np.broadcast_to(np.asarray(factor.scale, np.float64), n_columns)
 
 
 def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles) -> None:

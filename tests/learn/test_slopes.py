@@ -21,6 +21,7 @@ SMOOTH = [
     Matern(1.7, 0.5), RationalQuadratic(0.7, 0.5),
     Product([([0, 1], Matern(2.5)), ([2], Gaussian(0.5))]),
     Sum([([0], Matern(2.5)), ([1, 2], Gaussian(0.5))], [1.0, 2.0]),
+    Sum([([2, 0], Matern(2.5, [0.5, 1.0])), ([1], Gaussian(0.5))], [1.0, 2.0]),
     Transformed(Gaussian(0.5), [[1.0, 0.5, 0.0], [0.2, -1.0, 0.3]]),
 ]  # fmt: skip
 
