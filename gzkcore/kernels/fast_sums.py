@@ -28,7 +28,7 @@ from .base import Kernel
 from .points import row_norms
 from .split import Distance, NoSplitError, Split, distances_of, radius_of
 from .tile_form import DIFFERENCE, TABLE, Factor, Term
-from .tile_matrix import DOUBLE, FactorArrays, multiply
+from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
 from .tile_rows import FAR, LEAST_WINDOW, TiledRows, tile_order
 from .transformed import Transformed, unmapped
 
@@ -298,6 +298,7 @@ class FastSums:
         self.radius = radius_of(form, X, X if Y is None else Y)
         if self.radius is None:
             distances = distances_of(form, dim)
+            X, Y = without_offsets(X, Y)
         else:
             distances = [Distance((0, 1, 2), (1.0, 1.0, 1.0), form)]
         self.shape, self.symmetric = (len(X), len(X if Y is None else Y)), Y is None

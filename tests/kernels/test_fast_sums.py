@@ -177,6 +177,13 @@ def test_lengths_of_any_ratio_keep_their_digits(ratio):
     assert largest_error(Matern(1.5, lengths), X, None, some_columns(500), 1e-10) < 1
 
 
+def test_an_offset_of_columns_costs_no_digits():
+    far = 1e8 + np.random.default_rng(0).random((500, 2))
+    kernel, V = Matern(0.5, [0.2, 0.37]), some_columns(500)
+    found = FastSums(kernel, far, None, 1e-9).times(V)
+    np.testing.assert_allclose(found, kernel(far - 1e8) @ V, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", [Matern(0.5, 0.01), Matern(2.5, 0.02)], ids=repr)
 @pytest.mark.parametrize("dim", [1, 2])
 def test_each_value_is_within_tol_in_dense_and_in_sparse_tiles(kernel, dim):
