@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, eigvalsh
 from gzkcore._util.checkpoint import as_checkpoint
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.nonuniform import has_finufft
-from gzkcore._util.threads import limit_blas, n_threads
+from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense, raise_not_finite
 from gzkcore._util.warn import warn
@@ -59,11 +59,6 @@ class Workers:
         self.client = None
         for product in self._products:
             product.stay()
-
-    def processors(self) -> float:
-        """Return how many times the threads of this process the workers have; 1 without workers."""
-        count = 0 if self.client is None else sum(self.client.nthreads().values())
-        return max(1.0, count / n_threads())
 
     def product(self, operator: KernelOperator) -> Any:
         """Return V -> K V for the operator of some rows."""
@@ -235,11 +230,6 @@ class KernelSystem:
             return
         workers = workers or Workers()
         self.fast = self._fast_sums()
-        if (
-            self.fast is not None
-            and self.fast.cost * workers.processors() > self.fast.cost_of_tiles
-        ):
-            self.fast = None  # tiles of all workers take less
         if self.fast is not None:
             self.exact = self.product = self.fast.times
             return
