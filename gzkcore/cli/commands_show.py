@@ -17,6 +17,7 @@ LABELS = {  # of what show_config returns
     "numpy": "NumPy",
     "scipy": "SciPy",
     "scikit-learn": "scikit-learn",
+    "finufft": "finufft, for many places",
     "isa": "instruction set in use",
     "supported_isa": "instruction sets that work here",
     "compiler": "C compiler",

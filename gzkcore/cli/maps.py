@@ -26,6 +26,7 @@ from gzkcore.evaluate.draw import (
     wrapped,
 )
 from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.preconditioners import FEW_COLUMNS
 
 from .cells import GLOBE, Cells, Window
 from .recipes import PLACE
@@ -55,7 +56,8 @@ LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or
 UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
 ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
-# Rows of a whole kernel up to which the standard deviations of a map are worth their time.
+# Rows of a whole kernel of more than FEW_COLUMNS columns up to which the standard deviations of a
+# map are worth their time.
 MOST_SURE = 40_000
 DEGREE_KM = EARTH_KM * math.pi / 180
 
@@ -419,7 +421,9 @@ def surface_of(
     inner = getattr(model, "model_", model)
     kept = getattr(inner, "X_fit_", None)
     on_centers = getattr(inner, "centers", None) is not None
-    most = HELD_ROWS if on_centers else MOST_SURE
+    most: float = HELD_ROWS if on_centers else MOST_SURE
+    if kept is not None and kept.shape[1] <= FEW_COLUMNS and not on_centers:
+        most = math.inf
     sure = kept is None or (len(kept) <= most and getattr(inner, "_scale", None) is not None)
 
     def predict(cells: Doubles) -> Doubles:

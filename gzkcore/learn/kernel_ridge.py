@@ -339,8 +339,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         Matern-1/2, has the slope 0. Standard deviations are those of df / dx without noise, and
         need a smooth function of distances (a Gaussian, Matern of nu > 1). They take a solve for
         each column of a row; with up to three columns and more than 64 rows they are given the rows
-        around each, as those of f, in some 1 ms a row: never too small, but two or three times too
-        large where a smooth f averages many more rows.
+        around each, as those of f, which takes milliseconds a row: never too small, but two or
+        three times too large where a smooth f averages many more rows.
 
         Examples
         --------

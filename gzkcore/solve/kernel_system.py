@@ -229,7 +229,7 @@ class KernelSystem:
             self.exact = self.product = self.matrix.__matmul__
             return
         workers = workers or Workers()
-        self.fast = None if workers.client else self._fast_sums()
+        self.fast = self._fast_sums()
         if self.fast is not None:
             self.exact = self.product = self.fast.times
             return

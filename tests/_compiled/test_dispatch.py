@@ -17,8 +17,8 @@ def test_show_config():
     config = show_config()
     assert config["isa"] in config["supported_isa"]
     assert set(config) == {
-        "version", "python", "numpy", "scipy", "scikit-learn", "isa", "supported_isa", "compiler",
-        "openmp", "n_threads", "blas",
+        "version", "python", "numpy", "scipy", "scikit-learn", "finufft", "isa", "supported_isa",
+        "compiler", "openmp", "n_threads", "blas",
     }  # fmt: skip
 
 
