@@ -99,7 +99,7 @@ DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha
 HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
 BLOCK = 64  # columns that are solved together
 # What an error of a kernel value may be, relative to tol alpha, and at most.
-SUMS_TOL, MOST_SUMS_TOL = 1 / 64, 1e-6
+SUMS_TOL, MOST_SUMS_TOL = 1 / 32, 4e-6
 TOLD_ROWS = 300_000  # from which on it is told what finufft would bring
 TRIED_ROWS = 64  # whose kernel matrix is looked at for NaN and infinity
 LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
