@@ -7,8 +7,8 @@ Cost       (L + 1)^2 R / 4 steps of the recurrence, each for four sums. Memory: 
 Why        P_mm is a multiple of sin^m theta, near the poles below the range of doubles. There a
            value is held times 2^(900 s). While s > 0 it is too small to count; it grows, and once
            it is large s is less by one. So the recurrence is stable for any degree.
-Order      Parallel over m. A block of WIDE rings is a few vectors. P_lm(-x) is (-1)^(l + m) P_lm(x):
-           sums over even and over odd l + m give both hemispheres.
+Order      Parallel over m. A block of WIDE rings is a few vectors. P_lm(-x) is P_lm(x) times
+           (-1)^(l + m): sums over even and over odd l + m give both hemispheres.
 Layout     Four numbers for each l, or ring: real and imaginary parts for m, and for -m.
 """
 
@@ -144,8 +144,9 @@ cdef void from_rings(Py_ssize_t m, Py_ssize_t degree, Py_ssize_t n_rings, const 
                     some[i] = 0
                     for k in range(0, WIDE // LANES):
                         some[i] += here[i + k * LANES] * block.value[i + k * LANES]
-                c[PARTS * ell + q] += (((some[0] + some[1]) + (some[2] + some[3]))
-                                     + ((some[4] + some[5]) + (some[6] + some[7])))
+                c[PARTS * ell + q] += (
+                    ((some[0] + some[1]) + (some[2] + some[3]))
+                    + ((some[4] + some[5]) + (some[6] + some[7])))
             a = step_of(ell + 1, m)
             advance(&block, a, b)
             b = 1 / a

@@ -349,8 +349,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         >>> X = np.linspace(0, 6, 50)[:, None]
         >>> model = KernelRidge(Gaussian(0.5), alpha=1e-4).fit(X, np.sin(X[:, 0]))
         >>> y, slope = model.predict([[0.0], [3.0]], return_gradient=True)
-        >>> slope.ravel().round(2)  # the cosine
-        array([ 1.  , -0.99])
+        >>> slope.ravel().round(2)  # nearly the cosine
+        array([ 0.97, -0.99])
         """
         found = super().predict(X, return_std)
         if not return_gradient:
