@@ -62,6 +62,7 @@ from .regression import Regressor, check_alphas
 
 __all__ = ["KernelRidge"]
 
+NEAR_FROM = 2048  # up to which a solve of a new row costs no more than one with rows near by
 FITTED_WITH = ("fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state")
 
 
@@ -165,6 +166,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         _rows_per_center=number(0).if_there(),
     )
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
+    _near_from = NEAR_FROM  # rows from which on variances of many rows are those given rows near by
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
     trend: Any = None
@@ -414,10 +416,13 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             return Posterior(system, self._trend_of(system.rows)).variances(X, alpha)
         system, n_new = self._system, X.shape[0]
         exactly = system.factored and system.n_rows <= DOUBLE_ROWS
-        if not self._cut:  # exact variances are solved for, not drawn
-            exactly = exactly or n_new <= (system.n_rows if system.factored else EXACT_ROWS)
         near = None if exactly else self._near_variances()
         if near is not None:
+            exactly = system.factored and system.n_rows <= self._near_from
+        if not self._cut:  # exact variances are solved for, not drawn
+            few = system.n_rows if system.factored and near is None else EXACT_ROWS
+            exactly = exactly or n_new <= few
+        if near is not None and not exactly:
             return self._posterior.near_variances(near, X, alpha)
         draws = None if exactly else self._prepared_draws()
         if draws is None:
@@ -604,14 +609,14 @@ class KernelRidge(WholeKernelRegressor):
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
     plus s u^T (H^T A^-1 H)^-1 u with a trend, where A = K + alpha N, H has the rows h(x_i) = 1, or
-    1 and x_i, and u = h(x) - H^T A^-1 k_x. It is exact with at most 1,024 training rows. With at
-    most 4,096 it is exact if one call has no more new rows than there are training rows; with more
-    training rows, if one call has at most 64 new rows. In larger calls, and for sources, with up
-    to three columns it is that given 95 of the training rows, near and spread (`NearVariances`):
-    never too small, and too large by 0 to 4 % in the mean. With more columns the mean square of 64
-    draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2 64), 9 %, and no
-    error far from the data. For a kernel without features to draw from it is always exact, 64 rows
-    at a time.
+    1 and x_i, and u = h(x) - H^T A^-1 k_x. It is exact with at most 1,024 training rows; with up to
+    three columns with at most 2,048. With more columns and at most 4,096 rows it is exact if one
+    call has no more new rows than there are training rows. Else it is exact if one call has at most
+    64 new rows. In larger calls, and for sources, with up to three columns it is that given 95 of
+    the training rows, near and spread (`NearVariances`): never too small, and too large by 0 to 4 %
+    in the mean. With more columns the mean square of 64 draws estimates k(x, x) - ..., with a
+    relative error of at most 1 / sqrt(2 64), 9 %, and no error far from the data. For a kernel
+    without features to draw from it is always exact, 64 rows at a time.
 
     With M centres, s is the minimum of the objective divided by n alpha. For the variance each
     centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K

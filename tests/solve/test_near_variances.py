@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from points import sphere
 
-from gzkcore import KernelRidge, reference
+from gzkcore import KernelRegressor, KernelRidge, reference
 from gzkcore.kernels import Gaussian, Matern, Product, Sum, Transformed
 from gzkcore.solve import near_variances
 from gzkcore.solve.near_variances import NearVariances
@@ -76,7 +76,8 @@ def test_mapped_rows_and_other_kernels():
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_predictions_have_them_and_the_share_of_the_trend():
+def test_predictions_have_them_and_the_share_of_the_trend(monkeypatch):
+    monkeypatch.setattr(KernelRidge, "_near_from", 1024)
     rng = np.random.default_rng(3)
     X = rng.random((1500, 2))
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(1500)
@@ -88,3 +89,15 @@ def test_predictions_have_them_and_the_share_of_the_trend():
     assert (many[:50] / few).max() < 1.05
     again = model.predict(new[::-1], return_std=True)[1][::-1]
     np.testing.assert_allclose(again, many, rtol=1e-12)
+
+
+def test_a_table_has_the_same_deviations_however_many_rows_are_asked():
+    """Factors that are learned of exact variances made those given rows near by 30 % larger."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (2000, 1))
+    y = np.sin(1.5 * X[:, 0]) + (0.02 + 0.1 * X[:, 0]) * rng.standard_normal(2000)
+    model = KernelRegressor(random_state=0, kernel="gaussian").fit(X, y)
+    new = rng.uniform(0, 10, (2500, 1))
+    many = model.predict(new, return_std=True)[1]
+    few = np.concatenate([model.predict(new[i : i + 500], return_std=True)[1] for i in (0, 500)])
+    np.testing.assert_allclose(many[:1000], few, rtol=1e-6)
