@@ -92,7 +92,7 @@ class Product:
     def track_times_faster_than_tiles(self, where, n, threads):
         if n > 100_000:
             raise SkipNotImplemented("tiles take minutes")
-        tiles = KernelOperator(self.kernel, self.X, dtype=np.float32)
+        tiles = KernelOperator.of(self.kernel, self.X, dtype=np.float32)
         with limit_threads(threads):
             calls = {
                 "sums": lambda: self.sums.times(self.V),

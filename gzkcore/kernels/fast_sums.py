@@ -26,7 +26,7 @@ from gzkcore.sphere.transforms import HarmonicSums, zonal_coefficients
 
 from .base import Kernel
 from .points import row_norms
-from .split import Distance, NoSplitError, Split, distances_of, radius_of
+from .split import MOST_COLUMNS, Distance, NoSplitError, Split, distances_of, radius_of
 from .tile_form import DIFFERENCE, TABLE, Factor, Term
 from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
 from .tile_rows import FAR, LEAST_WINDOW, TiledRows, tile_order
@@ -168,14 +168,9 @@ class Box:
             raise NoSplitError
         return tuple(max(each, 1) for each in found)
 
-    def weights(
-        self, split: Split, size: tuple[int, ...], counts: Sequence[int] | None = None
-    ) -> Doubles:
-        """Return what coefficients are multiplied by: those of exponentials.
-
-        They are computed on 2 `counts` points along each axis.
-        """
-        counts = counts or [next_fast_len(2 * each) for each in size]
+    def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
+        """Return what coefficients are multiplied by: those of exponentials."""
+        counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
         squares = np.zeros([count + 1 for count in counts])
         for axis, (side, count) in enumerate(zip(self.sides, counts, strict=True)):
             t = side / 2 * np.arange(count + 1) / count
@@ -333,7 +328,7 @@ class FastSums:
         of_tiles = FastSums.cost_by_tiles(n_rows)
         kernel, X, _ = unmapped(kernel, X, None)
         rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
-        if n_rows**2 < LEAST_VALUES or X.shape[1] > 3:
+        if n_rows**2 < LEAST_VALUES or X.shape[1] > MOST_COLUMNS:
             return of_tiles
         try:
             made = FastSums(kernel, rows, None, tol)
@@ -429,7 +424,8 @@ class FastSums:
 def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
     """Say whether there may be cheaper sums than those of tiles."""
     few = len(X) * len(X if Y is None else Y) < LEAST_VALUES
-    return has_finufft() and not few and (isinstance(kernel, Transformed) or X.shape[1] <= 3)
+    few_columns = isinstance(kernel, Transformed) or X.shape[1] <= MOST_COLUMNS
+    return has_finufft() and not few and few_columns
 
 
 def _order(X: Doubles, distance: Distance) -> Integers:

@@ -127,27 +127,21 @@ class KernelOperator(LinearOperator):
         rows, others = checked_rows(X, Y)
         self._see(
             resolved_kernel(kernel, rows), rows, others, arithmetic_of(X, dtype),
-            None if tol is None else check_not_negative("tol", tol),
+            None if tol is None else check_not_negative("tol", tol), by_tiles=False,
         )  # fmt: skip
-        self._fast = FastSums.of(self.kernel, self.X, self.Y, self._reached)
-
-    _fast: FastSums | None = None
-    kernel: Kernel
-    X: Doubles
-    Y: Doubles | None
 
     @classmethod
     def of(
         cls, kernel: Kernel, X: Rows, Y: Rows | None = None, dtype: Any = np.float64
     ) -> "KernelOperator":
-        """Return the operator of a resolved kernel and dense rows, which nothing checks."""
-        made = cls.__new__(cls)
-        made._see(kernel, as_double(X), None if Y is None else as_double(Y), np.dtype(dtype), None)
+        """Return that of a resolved kernel and dense rows, which nothing checks, by tiles."""
+        made, others = cls.__new__(cls), None if Y is None else as_double(Y)
+        made._see(kernel, as_double(X), others, np.dtype(dtype), None, by_tiles=True)
         return made
 
     def _see(
         self, kernel: Kernel, X: Doubles, Y: Doubles | None, arithmetic: np.dtype[Any],
-        tol: float | None,
+        tol: float | None, *, by_tiles: bool,
     ) -> None:  # fmt: skip
         self.tol, self.arithmetic = tol, arithmetic
         kernel, self.X, self.Y = unmapped(kernel, X, Y)
@@ -155,17 +149,18 @@ class KernelOperator(LinearOperator):
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
+        reached = float(np.finfo(arithmetic).eps) / 8 if tol is None else tol
+        self._terms, self._fast = None, None
+        if not by_tiles:
+            self._fast = FastSums.of(kernel, self.X, self.Y, reached)
+        if self._fast is not None:
+            return
         dim = self.X.shape[1]
-        terms = known_terms(kernel.tile_form(dim), dim, self.arithmetic, self._reached)
-        self._terms = None
+        terms = known_terms(kernel.tile_form(dim), dim, self.arithmetic, reached)
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
         else:
             self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
-
-    @property
-    def _reached(self) -> float:
-        return float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
 
     def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
         rows = TiledRows.of(self.X, term, dtype)
