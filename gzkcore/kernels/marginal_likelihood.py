@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from gzkcore._util.linalg import cholesky, inverse_of, shifted, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
 from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
@@ -36,11 +36,12 @@ MOST_STEPS = 60
 SETTLED = 1e-6  # times m n_targets: a step that N falls less by is the last
 FLAT = 1e-3  # or the size of the largest derivative over sqrt(m)
 
-LONGEST_STEP = 2.0  # of a logarithm
+LONGEST_STEP = 1.0  # of a logarithm
 COLD = 0.01  # of what the last step brings, where the first ones know little of N
 PROMISES = 4.0  # of the curvature known before, that a search may bring
 ENOUGH = 1e-4  # of what a step's slope promises: a step that brings less is shortened,
-SHORTER = 10  # so many times at most
+SHORTER = 6  # so many times at most
+IDLE = 2  # a step that brings little may have been a bad one
 ROUNDING = 1e-8  # the cosine of a step and its change of the gradient that may be 0
 
 HOPELESS = 1e25  # the value where M is not positive definite to rounding
@@ -94,9 +95,9 @@ class Criterion:
         """Return where N is least; a start from rows of other columns is ignored.
 
         A step goes to where N would be least by the curvature that the steps before it have seen.
-        The search ends where that would reduce N by less than `settled` for each target, or a step
-        does; by a hundredth where it starts without curvature. It ends, too, where it is not
-        expected to reach a value `below` another one.
+        The search ends where that would reduce N by less than `settled` for each target of a row,
+        or two steps in turn do; a hundredth of that where it starts without curvature. It ends,
+        too, where it is not expected to reach a value `below` another one.
         """
         part = self.part
         low = np.append(part.low, math.log(LEAST_NOISE))
@@ -107,6 +108,7 @@ class Criterion:
         settled *= self.n_rows * self.blocks[0].targets.shape[1]
         settled *= 1.0 if inverse is not None else COLD
         value, gradient = self(theta)
+        idle = 0
         for _ in range(MOST_STEPS):
             free = np.where(gradient > 0, theta > low, theta < high)
             slope = gradient * free
@@ -132,7 +134,8 @@ class Criterion:
             change, gained = there - gradient, value - found
             theta, value, gradient = theta + moved, found, there
             inverse = _updated(inverse, moved, change)
-            if gained < settled:
+            idle = idle + 1 if gained < settled else 0
+            if idle == IDLE:
                 break
         return Place(theta, value, None if inverse is None else inverse * self.n_rows)
 
@@ -172,9 +175,10 @@ def _updated(inverse: Doubles | None, moved: Doubles, change: Doubles) -> Double
 def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
     """Return M^-1 y, M^-1, and log det M / 2; None where M is singular."""
     y, noise = block.targets, math.exp(theta[-1])
-    spread = np.ones(len(y)) if block.spread is None else block.spread
+    M = block.part.matrix(theta[:-1])
+    M.flat[:: len(M) + 1] += noise if block.spread is None else noise * block.spread
     try:
-        root = cholesky(shifted(block.part.matrix(theta[:-1]), noise * spread), overwrite=True)
+        root = cholesky(M, overwrite=True)
     except LinAlgError:
         return None
     return solve_factored(root, y), inverse_of(root), float(np.log(root.diagonal()).sum())

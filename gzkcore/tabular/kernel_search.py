@@ -49,6 +49,7 @@ from .table_encoder import Groups
 ALPHAS = np.logspace(-10, 1, 23)
 FIRST_ALPHAS = ALPHAS[10::2]  # where nothing tells where to start
 DECADE = 2  # alphas
+LEAST_START = 1e-3  # where the search starts at least: a tie goes to the larger alpha
 MIDDLE_ALPHA = 0.01  # where the search starts with a kernel of which nothing was learned
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
@@ -56,8 +57,8 @@ WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
 HALVED = 1000  # rows to fit to from which on half of them choose first, at a quarter of the cost
 CLOSE = 1.03  # of the least error of lengths from few rows: more rows decide among these kernels
 # Of the logarithm of a likelihood, for each target of a row: a step that brings less is the last.
-# It makes errors smaller by such a share, and rows held out don't tell that.
-SETTLED = 1e-3
+# It makes errors smaller by such a share, which rows held out don't tell.
+SETTLED = 3e-4
 FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows held out
 GUARD_ROWS = 500  # that lengths are learned from to compare kernels
 MOST_LENGTHS = 1000  # columns beyond which they share one length
@@ -447,8 +448,8 @@ def choose_kernel(
 ) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
 
-    Of many rows half choose first, among all kernels; all of them choose alpha anew, and whether
-    lengths are to be shorter, which is what more rows ask for.
+    Of many rows half choose first, among all kernels; all of them choose alpha anew, whether other
+    lengths than those learned are better, and whether shorter ones are, as more rows ask for.
 
     Parameters
     ----------
@@ -482,10 +483,13 @@ def choose_kernel(
     if trials.n_fitted < HALVED:
         return walk(trials, _best_of(trials, lessons), either), None
     half = trials.halved()
-    of_half = walk(half, _best_of(half, lessons), either)
-    start = trials.run_about(of_half)
-    if start is None:  # no alpha that near
+    likeliest = _best_of(half, lessons)
+    of_half = walk(half, likeliest, either)
+    tried = [of_half] if of_half.longer == likeliest.longer else [of_half, likeliest]
+    solved = [found for each in tried if (found := trials.run_about(each)) is not None]
+    if not solved:  # no alpha that near
         return walk(trials, _best_of(trials, lessons), either), of_half
+    start = min(solved, key=lambda candidate: candidate.error)
     return walk(trials, start, shorter), of_half
 
 
@@ -570,7 +574,8 @@ class _Lessons:
         name = f"{plain_name(kernel)}, {name}"
         self._lessons[name] = lesson
         told = lesson.told(self.n_splits)
-        self.starts.append(Candidate(name, alpha=found.noise, error=math.inf, seconds=0.0, **told))
+        alpha = max(found.noise, LEAST_START)
+        self.starts.append(Candidate(name, alpha=alpha, error=math.inf, seconds=0.0, **told))
         return found
 
     def refined(self, best: Candidate) -> Candidate:
@@ -717,11 +722,9 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candida
                 for each in (start.kernel, *start.of_splits)
             )
             found = trials.run(start.name, kernel, of_splits, start.longer * factor)
-            before_step = best.error
-            if found is not None and found.error < best.error:
-                best = found
-            if best.error > WORTH_A_STEP * before_step:
+            if found is None or found.error > WORTH_A_STEP * best.error:
                 break
+            best = found
         if best is not before:
             break
     return best
