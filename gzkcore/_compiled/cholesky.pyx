@@ -14,6 +14,9 @@ Why        LAPACK leaves threads to BLAS, whose bits depend on how many there ar
 Cost       n^3 / 3 flops for the factor, n^2 for a right-hand side of one triangle, 2 n^3 / 3 for
            the inverse, whose column j needs rows from j on only, of both solves.
            asv_bench/benchmarks/cholesky.py measures them beside LAPACK.
+           Triangles are solved for STEP unknowns at a time, and the rest is products, which BLAS is
+           three times as fast with: for n = 1,000 the inverse takes 21 ms instead of 30.
+Denormals  are 0: kernels of short lengths are full of numbers that almost are.
 Layout     C order, and of A and L the lower triangle. Fortran sees a C matrix transposed, hence
            'U'. A right-hand side lies in a row.
 Threads    The factor goes from one block of WIDE columns to the next, TALL rows of it to a thread,

@@ -165,7 +165,7 @@ def _updated(inverse: Doubles | None, moved: Doubles, change: Doubles) -> Double
         inverse = np.eye(moved.size)
         inverse *= curved / (change @ change)
     of_change = inverse @ change
-    scale = max(1.0, curved / (change @ of_change))
+    scale = max(1.0, curved / float(change @ of_change))
     inverse, of_change = inverse * scale, of_change * scale
     both = np.outer(of_change, moved)
     along = (1.0 + (change @ of_change) / curved) / curved * np.outer(moved, moved)
