@@ -211,12 +211,14 @@ def learned(
     metric: str | None = None,
     settled: float = SETTLED,
     groups: Integers | None = None,
+    below: float = math.inf,
 ) -> LearnedKernel:
     """Return what `learn_kernel` finds, for rows and targets that were checked.
 
     `start` was learned of other rows of the same table: the search goes on from there. It ends with
     a step that the criterion falls less by than `settled` for each target of a row. Columns of one
-    of the `groups` share a length, see `part_of`.
+    of the `groups` share a length, see `part_of`. It is given up where it is not expected to reach
+    a value `below` another one on these rows.
     """
     table = _Table(X, y, weight, names, settled, groups)
     order = table.used[generator(random_state).permutation(table.used.size)]
@@ -231,7 +233,8 @@ def learned(
             "RationalQuadratic, Laplacian, SphereMatern or SphereHeat, or a Product or Sum with "
             "such a part"
         )
-    best, chosen = table.best_of(candidates(kernel), few, None if start is None else start._place)
+    begun = None if start is None else start._place
+    best, chosen = table.best_of(candidates(kernel), few, begun, below)
     looked_at, more = chosen, order[n_rows : (1 + MOST_BLOCKS) * n_rows]
     if refine and more.size:
         best, looked_at = table.refined(best, chosen, more)
@@ -275,23 +278,29 @@ class _Table:
         return Block(part, targets, None if weight is None else 1.0 / weight)
 
     def best_of(
-        self, candidates: Sequence[Kernel], order: Integers, start: Place | None
+        self, candidates: Sequence[Kernel], order: Integers, start: Place | None, below: float
     ) -> "tuple[_Best, Integers]":
         """Return the best kernel, and the rows that it was found on, from few rows to many."""
+        every = np.sort(order)
+        if start is not None:
+            part = part_of(candidates[0], self.X, every, self.names, self.groups)
+            start = start if start.theta.size == part.low.size + 1 else None
         best, sizes = _Best(candidates[0], start), [order.size]
         if start is None:
             quarters = (order.size // 4, order.size // 2)
             sizes = [size for size in quarters if size >= FEWEST_ROWS] + sizes
         # All are tried on half of the rows, or on all of few.
         trial = max(0, np.searchsorted(sizes, max(CHOICE_ROWS, order.size // 2), "right") - 1)
-        every = chosen = np.sort(order)
+        chosen = every
         for step, size in enumerate(sizes):
             chosen = np.sort(order[:size])
             if not np.array_equal(_vary(self.y[chosen]), _vary(self.y[every])):
                 continue
             tried = candidates if step == trial else [best.candidate]
             with limit_blas(1):  # whose bits depend on its threads
-                best = best.on(tried, self, every, chosen)
+                best = best.on(
+                    tried, self, every, chosen, below if size == order.size else math.inf
+                )
         return best, chosen
 
     def refined(self, best: "_Best", chosen: Integers, more: Integers) -> "tuple[_Best, Integers]":
@@ -321,7 +330,12 @@ class _Best:
     evaluations: int = 0
 
     def on(
-        self, candidates: Sequence[Kernel], table: _Table, every: Integers, chosen: Integers
+        self,
+        candidates: Sequence[Kernel],
+        table: _Table,
+        every: Integers,
+        chosen: Integers,
+        below: float,
     ) -> "_Best":
         """Return the best of some candidates on some rows; each starts from the best before it.
 
@@ -332,7 +346,7 @@ class _Best:
             part = part_of(candidate, table.X, every, table.names, table.groups)
             part = part if chosen.size == every.size else part.on(table.X, chosen)
             criterion = Criterion([table.block(part, chosen)])
-            below = math.inf if best.part is None else best.place.value
+            below = below if best.part is None else min(below, best.place.value)
             place = criterion.least(best.place, table.settled, below)
             best.evaluations += criterion.evaluations
             if best.part is None or place.value < best.place.value:

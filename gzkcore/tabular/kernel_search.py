@@ -599,6 +599,7 @@ class _Lessons:
         groups: Integers | None = None,
         start: LearnedKernel | None = None,
         settled: float = SETTLED,
+        below: float = math.inf,
     ) -> LearnedKernel:
         share = min(self.n_done / self.n_expected, 1.0)
         self.trials.watch("learning lengthscales", share, name)
@@ -606,7 +607,7 @@ class _Lessons:
         weight = None if self.trials.weight is None else self.trials.weight[rows]
         return learned(
             given, self.trials.X[rows], self.trials.Y[rows], len(rows), start=start, weight=weight,
-            settled=settled, groups=groups,
+            settled=settled, groups=groups, below=below,
         )  # fmt: skip
 
     def learn_all(self, groups: Groups) -> None:
@@ -617,7 +618,7 @@ class _Lessons:
         matern: Any = start.kernel
         if not np.array_equal(shared, groups.of_levels):
             per_level, same = "one lengthscale per level", Matern(matern.nu, "learn")
-            own = self._of(per_level, self.fewer[-1], same, groups.of_levels)
+            own = self._of(per_level, self.fewer[-1], same, groups.of_levels, below=start.value)
             if own.value < start.value:
                 per_column, shared = per_level, groups.of_levels
                 self.n_expected += len(self.rows)
