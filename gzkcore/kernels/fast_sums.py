@@ -22,10 +22,9 @@ from gzkcore._compiled.products import tile_rows
 from gzkcore._util.nonuniform import Complexes, Exponentials, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.sphere.transforms import HarmonicSums, zonal_coefficients
+from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficients
 
 from .base import Kernel
-from .points import row_norms
 from .split import MOST_COLUMNS, Distance, NoSplitError, Split, distances_of, radius_of
 from .tile_form import DIFFERENCE, TABLE, Factor, Term
 from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
@@ -63,6 +62,26 @@ def kept_terms(cosines: Doubles, tol: float) -> int:
     left = np.cumsum(np.abs(cosines[::-1]))[::-1]
     within = np.flatnonzero(left <= tol)
     return int(within[0]) if within.size else len(cosines)
+
+
+def periodic_weights(
+    kernel: Callable[[Doubles], Doubles], sides: Sequence[float], size: Sequence[int]
+) -> Doubles:
+    """Return the Fourier coefficients of a function of the distance in a periodic box.
+
+    They are those of exponentials up to a frequency for each axis, in the order of FFTs.
+    """
+    counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
+    squares = np.zeros([count + 1 for count in counts])
+    for axis, (side, count) in enumerate(zip(sides, counts, strict=True)):
+        t = side / 2 * np.arange(count + 1) / count
+        squares += (t * t).reshape([-1 if k == axis else 1 for k in range(len(counts))])
+    found = cosine_coefficients(kernel(np.sqrt(squares)))
+    for axis, most in enumerate(size):
+        found = np.moveaxis(found, axis, 0)
+        found[1:] /= 2
+        found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
+    return np.ascontiguousarray(found)
 
 
 class Transform(Protocol):
@@ -113,7 +132,7 @@ class Sphere:
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
-        return HarmonicSums(rows / row_norms(rows)[:, None], size[0], self.digits)
+        return HarmonicSums(angles_of(rows), size[0], self.digits)
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
@@ -132,16 +151,10 @@ class Box:
     """
 
     def __init__(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> None:
-        dim = max(distance.columns) + 1
         low = np.minimum(X.min(axis=0), Y.min(axis=0))
         extents = np.maximum(X.max(axis=0), Y.max(axis=0)) - low
         self.low, self.tol = low, tol
-
-        def kernel(r: Doubles) -> Doubles:
-            given = np.zeros((r.size, dim))
-            given[:, distance.columns[0]] = r.ravel() / distance.scale[0]
-            return distance.values(given, np.zeros(dim)).reshape(r.shape)
-
+        kernel = distance.profile
         diameter = float(np.linalg.norm(extents))
         if diameter == 0:
             raise NoSplitError
@@ -170,17 +183,7 @@ class Box:
 
     def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
         """Return what coefficients are multiplied by: those of exponentials."""
-        counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
-        squares = np.zeros([count + 1 for count in counts])
-        for axis, (side, count) in enumerate(zip(self.sides, counts, strict=True)):
-            t = side / 2 * np.arange(count + 1) / count
-            squares += (t * t).reshape([-1 if k == axis else 1 for k in range(len(counts))])
-        found = cosine_coefficients(split.far(np.sqrt(squares)))
-        for axis, most in enumerate(size):
-            found = np.moveaxis(found, axis, 0)
-            found[1:] /= 2
-            found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
-        return np.ascontiguousarray(found)
+        return periodic_weights(split.far, self.sides, size)
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
@@ -251,6 +254,7 @@ class TileCount:
 class Part:
     """A part of a kernel: its near and its far product."""
 
+    space: "Sphere | Box"
     near: FactorArrays | None
     rows: TiledRows
     columns: TiledRows
@@ -299,7 +303,7 @@ class FastSums:
         self.shape, self.symmetric = (len(X), len(X if Y is None else Y)), Y is None
         self.cost, self.cost_of_tiles = SETUP, 0.0
         orders = [_order(rows, distances[0]) for rows in ([X] if Y is None else [X, Y])]
-        self._rows, self._columns = orders[0], orders[-1]
+        self.order, self._columns = orders[0], orders[-1]
         rows = X[orders[0]]
         columns = rows if Y is None else Y[orders[1]]
         each = tol * largest / len(distances)
@@ -374,7 +378,7 @@ class FastSums:
             tiles = self._tiles(rows, columns, term, dtype)
         at_rows = space.transform(rows, size)
         at_columns = at_rows if self.symmetric else space.transform(columns, size)
-        return Part(near, *tiles, space.weights(split, size), at_rows, at_columns)
+        return Part(space, near, *tiles, space.weights(split, size), at_rows, at_columns)
 
     def _tiles(
         self, rows: Doubles, columns: Doubles, term: Term, dtype: Any
@@ -393,32 +397,36 @@ class FastSums:
                 found += part.rows.take(product)
             self._add_far(part, given, found)
         out = np.empty_like(found)
-        out[self._rows] = np.ldexp(found, power)
+        out[self.order] = np.ldexp(found, power)
         return out
 
     def _add_far(self, part: Part, V: Doubles, found: Doubles) -> None:
         """Add K_far V; two vectors are the parts of a complex one."""
-        n_pairs = (V.shape[1] + 1) // 2
-        most = n_threads()
 
-        def add(pair: int, threads: int) -> None:
-            two = slice(2 * pair, 2 * pair + 2)
+        def add(two: slice, threads: int) -> None:
             v = np.zeros((len(V), 2))
-            v[:, : V[:, two].shape[1]] = V[:, two]
+            v[:, : two.stop - two.start] = V[:, two]
             product = part.far(v.view(np.complex128)[:, 0], threads)
-            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : V[:, two].shape[1]]
+            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
-        if n_pairs < most:
-            for pair in range(n_pairs):
-                add(pair, most)
-            return
+        by_pairs(add, V.shape[1])
 
-        def run(thread: int, stopped: Callable[[], bool]) -> None:
-            for pair in range(thread, n_pairs, most):
-                if not stopped():
-                    add(pair, 1)
 
-        on_threads(run, most)
+def by_pairs(work: Callable[[slice, int], None], count: int) -> None:
+    """Call work(columns, threads) for each two of so many columns, and one that is left."""
+    pairs = [slice(i, min(i + 2, count)) for i in range(0, count, 2)]
+    most = n_threads()
+    if len(pairs) < most:
+        for pair in pairs:
+            work(pair, most)
+        return
+
+    def run(thread: int, stopped: Callable[[], bool]) -> None:
+        for pair in pairs[thread::most]:
+            if not stopped():
+                work(pair, 1)
+
+    on_threads(run, most)
 
 
 def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:

@@ -57,6 +57,13 @@ class Distance:
             raise NoSplitError
         return np.asarray(found[:, 0])
 
+    def profile(self, r: Doubles) -> Doubles:
+        """Return the kernel at a distance of scaled rows."""
+        dim = max(self.columns) + 1
+        given = np.zeros((r.size, dim))
+        given[:, self.columns[0]] = r.ravel() / self.scale[0]
+        return self.values(given, np.zeros(dim)).reshape(r.shape)
+
 
 def distances_of(form: TileForm, dim: int) -> list[Distance]:
     """Return the parts of a kernel, each a function of one distance, or raise."""

@@ -262,7 +262,7 @@ class KernelSystem:
                 given.fit(self.rows)
         return preconditioner_for(
             given, self.kernel, self.rows, self.alphas, noise=noise,
-            random_state=self.random_state, linear_time=self.fast is not None,
+            random_state=self.random_state, sums=self.fast,
         )  # fmt: skip
 
     def part(self, rows: Integers) -> "KernelSystem":
