@@ -19,11 +19,12 @@ from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles
 
+from .aliases import as_kernel
 from .base import Kernel
 from .products import slope_matrix
 from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
-from .transformed import unmapped
+from .transformed import Transformed
 
 VALUES = 1 << 22  # of the kernel, at a time
 STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rounding
@@ -35,10 +36,9 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
 
     None for kernels without slopes: zonal ones, functions.
     """
-    inner, rows, points = unmapped(kernel, X, Y)
-    if inner is not kernel:
-        of_mapped = gradients(inner, rows, points, coef)
-        return None if of_mapped is None else of_mapped @ kernel.matrix
+    if isinstance(kernel, Transformed):
+        of_mapped = gradients(*_mapped(kernel, X, Y), coef)
+        return None if of_mapped is None else of_mapped @ _matrix(kernel)
     form = kernel.tile_form(X.shape[1])
     if form is None or not _has_slopes(form):
         return None
@@ -57,12 +57,11 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
 
     None, too, where some are unbounded: functions of a rough kernel have no slopes.
     """
-    inner, rows, points = unmapped(kernel, X, Y)
-    if inner is not kernel:
-        of_mapped = derivatives(inner, rows, points)
-        return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, kernel.matrix)
+    if isinstance(kernel, Transformed):
+        of_mapped = derivatives(*_mapped(kernel, X, Y))
+        return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, _matrix(kernel))
     form = kernel.tile_form(X.shape[1])
-    if form is None or not _has_slopes(form) or prior_slopes(kernel, X[:1]) is None:
+    if form is None or not _has_slopes(form) or prior_slopes(kernel, X.shape[1]) is None:
         return None
     found = np.zeros((len(X), X.shape[1], len(Y)))
     for term in form:
@@ -76,25 +75,26 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
     return found
 
 
-def prior_slopes(kernel: Kernel, X: Doubles) -> Doubles | None:
-    """Return d/dx_c d/dy_c k(x, y) at y = x, (n_rows, dim): variances of slopes without data.
+def prior_slopes(kernel: Kernel, dim: int) -> Doubles | None:
+    """Return d/dx_c d/dy_e k(x, y) at y = x, (dim, dim): covariances of slopes without data.
 
     None for kernels that are no functions of distances, and where these are infinite.
     """
-    inner, rows, _ = unmapped(kernel, X, None)
-    if inner is not kernel:
-        form = inner.tile_form(rows.shape[1])
-        metric = None if form is None else _curvature(form, rows.shape[1])
-        if metric is None:
-            return None
-        own = np.einsum("kc,k,kc->c", kernel.matrix, metric, kernel.matrix)
-    else:
-        form = kernel.tile_form(X.shape[1])
-        found = None if form is None else _curvature(form, X.shape[1])
-        if found is None:
-            return None
-        own = found
-    return np.broadcast_to(own, (len(X), own.size))
+    if isinstance(kernel, Transformed):
+        matrix = _matrix(kernel)
+        of_mapped = prior_slopes(as_kernel(kernel.kernel), len(matrix))
+        return None if of_mapped is None else matrix.T @ of_mapped @ matrix
+    form = kernel.tile_form(dim)
+    found = None if form is None else _curvature(form, dim)
+    return None if found is None else np.diag(found)
+
+
+def _matrix(kernel: Transformed) -> Doubles:
+    return np.asarray(kernel.matrix, dtype=np.float64)
+
+
+def _mapped(kernel: Transformed, X: Doubles, Y: Doubles) -> tuple[Kernel, Doubles, Doubles]:
+    return as_kernel(kernel.kernel), kernel.mapped(X), kernel.mapped(Y)
 
 
 def _curvature(form: TileForm, dim: int) -> Doubles | None:
