@@ -28,6 +28,7 @@ from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, m
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
 from .near_variances import NearVariances
+from .preconditioners import LEAST_ALPHA
 from .trend import Trend, inverse
 
 PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
@@ -36,6 +37,7 @@ PRIOR_ROWS = 256
 JOINT_ROWS = 1 << 12  # old and new, up to which draws are made from their whole matrix
 N_DRAWS = 64  # that a variance is the mean square of
 ROWS = 512  # new ones at a time, beside a factor
+SLOPE_ROWS = 3  # times as many near by tell of slopes: smooth functions average more
 EXACT_ROWS = 64  # new ones, whose variances cost no more solves than the draws
 
 Prior = Callable[[Rows], Doubles]  # draws of f at rows, of shape (n_rows, n_draws)
@@ -132,15 +134,18 @@ class Posterior:
             "ipc,ipc->ip", directions, np.einsum("ipe,ec->ipc", directions, prior)
         )
         step = 1 if near is not None else max(1, BLOCK // directions.shape[1])
+        about: Any = None if near is None else near.rows_about(rows, SLOPE_ROWS)
         for start in range(0, len(rows), step):
             here = slice(start, start + step)
-            some = slice(None) if near is None else near.rows_about(rows[here])[0]
+            some = slice(None) if about is None else about[start]
             D: Any = derivatives(system.kernel, rows[here], old[some])
             sides = np.einsum("ipc,icj->ipj", directions[here], D).reshape(-1, D.shape[2]).T
             if near is not None:
-                noise = alpha * near.noise[some]
-                root = cholesky(matrix_of(system.kernel, old[some]) + np.diag(noise), lower=True)
-                taken = np.square(solve_triangle(root, sides)).sum(axis=0)
+                K = matrix_of(system.kernel, old[some])
+                noise = max(alpha, LEAST_ALPHA * float(K.max())) * near.noise[some]
+                with limit_blas(1):  # more threads wait for one another
+                    root = cholesky(K + np.diag(noise), lower=True)
+                    taken = np.square(solve_triangle(root, sides)).sum(axis=0)
             else:
                 taken = self._taken(sides, alpha)
             found[here] -= taken.reshape(found[here].shape)

@@ -109,7 +109,7 @@ def test_rows_near_by_give_deviations_that_are_not_too_small(monkeypatch):
     assert used
     few = model.predict(new[:5], return_std=True, return_gradient=True)[3]
     assert (many[:5] / few).min() > 1 - 1e-4
-    assert (many[:5] / few).max() < 1.2
+    assert (many[:5] / few).max() < 1.03  # 1.13 given a third of them
 
 
 def test_a_cross_validated_model_has_slopes_too():
