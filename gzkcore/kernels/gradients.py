@@ -8,7 +8,8 @@ column. So its derivative with respect to u_ic is
     -W_ij v_jc / 2       for dot products.
 
 For distances sum_j c_j W_ij (u_ic - v_jc) = u_ic (W c)_i - (W (c v_c))_i: one product with W serves
-all columns and all f. At equal rows a rough kernel has a kink; its slope is taken as 0 there.
+all columns and all f, tile by tile where W has no pole. At equal rows a rough kernel has a kink;
+its slope is taken as 0 there.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from gzkcore._util.typing import Doubles
 
 from .aliases import as_kernel
 from .base import Kernel
-from .products import slope_matrix
+from .products import slope_matrix, slope_product
 from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
 from .transformed import Transformed
@@ -44,10 +45,13 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
         return None
     found = np.zeros((len(X), coef.shape[1], X.shape[1]))
     step = max(1, VALUES // len(Y))
-    for start in range(0, len(X), step):
-        some = slice(start, start + step)
-        for term in form:
-            for number in range(len(term.factors)):
+    for term in form:
+        for number, factor in enumerate(term.factors):
+            if _is_smooth(factor) and abs(_steepness(term, number, X.shape[1])) <= STEEPEST:
+                _add_in_tiles(term, number, X, Y, coef, found)
+                continue
+            for start in range(0, len(X), step):
+                some = slice(start, start + step)
                 _add(term, number, X[some], Y, coef, found[some])
     return found
 
@@ -151,6 +155,12 @@ def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubl
     return u, v
 
 
+def _is_smooth(factor: Factor) -> bool:
+    """Say whether a slope has no pole at 0 that its form tells of."""
+    table = factor.slope is not None and factor.slope.profile == TABLE_SLOPE
+    return factor.of_distances and factor.metric != ABSOLUTE and not table
+
+
 def _columns(factor: Factor, dim: int) -> Sequence[int]:
     return range(dim) if factor.columns is None else factor.columns
 
@@ -176,6 +186,21 @@ def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Do
             parts = (W @ coef)[:, :, None] * (u - middle)[:, None] - _sums(W, coef, v - middle)
     parts *= factor.scale
     # A column may be there twice.
+    for place, column in enumerate(_columns(factor, X.shape[1])):
+        out[:, :, column] += parts[:, :, place]
+
+
+def _add_in_tiles(
+    term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles
+) -> None:
+    """Do the same for a factor of distances whose slope has no pole."""
+    factor, n_targets = term.factors[number], coef.shape[1]
+    u, v = _scaled_rows(factor, X, Y)
+    middle = v.mean(axis=0)
+    sides = (coef[:, :, None] * np.insert(v - middle, 0, 1.0, axis=1)[:, None]).reshape(len(v), -1)
+    sums = slope_product(term, number, X, Y, sides).reshape(len(u), n_targets, -1)
+    parts = sums[:, :, :1] * (u - middle)[:, None] - sums[:, :, 1:]
+    parts *= -term.weight * (0.0 if factor.slope is None else factor.slope.weight) * factor.scale
     for place, column in enumerate(_columns(factor, X.shape[1])):
         out[:, :, column] += parts[:, :, place]
 

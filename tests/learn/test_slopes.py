@@ -13,7 +13,7 @@ from gzkcore.kernels import (
     Sum,
     Transformed,
 )
-from gzkcore.kernels.gradients import derivatives, prior_slopes
+from gzkcore.kernels.gradients import derivatives, gradients, prior_slopes
 from gzkcore.solve.near_variances import NearVariances
 
 SMOOTH = [
@@ -54,6 +54,17 @@ def test_other_kernels_have_no_prior_of_slopes(kernel):
     X, _, new = data(9)
     assert prior_slopes(kernel, 3) is None
     assert derivatives(kernel, new, X) is None
+
+
+@pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
+@pytest.mark.parametrize("n", [1, 70, 300])
+def test_tiles_agree_with_derivatives(kernel, n):
+    X, y, new = data(n)
+    new = np.r_[new, X[: n // 2], X[:1] + 1e-9, [[30.0, 0.0, 0.0]]]  # equal, nearly so, far
+    coef = np.c_[y, -3 * y]
+    found = gradients(kernel, new, X, coef)
+    expected = np.einsum("icj,jq->iqc", derivatives(kernel, new, X), coef)
+    np.testing.assert_allclose(found, expected, atol=1e-12 * n * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
