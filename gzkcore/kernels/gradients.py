@@ -44,15 +44,13 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
     if form is None or not _has_slopes(form):
         return None
     found = np.zeros((len(X), coef.shape[1], X.shape[1]))
-    step = max(1, VALUES // len(Y))
     for term in form:
-        for number, factor in enumerate(term.factors):
-            if _is_smooth(factor) and abs(_steepness(term, number, X.shape[1])) <= STEEPEST:
-                _add_in_tiles(term, number, X, Y, coef, found)
-                continue
+        for number in range(len(term.factors)):
+            in_tiles = _is_smooth(term, number, X.shape[1])
+            step = len(X) if in_tiles else max(1, VALUES // len(Y))
             for start in range(0, len(X), step):
                 some = slice(start, start + step)
-                _add(term, number, X[some], Y, coef, found[some])
+                _add(term, number, X[some], Y, coef, found[some], in_tiles)
     return found
 
 
@@ -144,10 +142,14 @@ def _has_slopes(form: TileForm) -> bool:
 
 def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
     """Return minus the slopes W of a factor, times the term's weight and other factors."""
-    factor = term.factors[number]
     W: Doubles = slope_matrix(term, number, X, Y)
-    W *= -term.weight * (0.0 if factor.slope is None else factor.slope.weight)
+    W *= _weight(term, number)
     return W
+
+
+def _weight(term: Term, number: int) -> float:
+    slope = term.factors[number].slope
+    return -term.weight * (0.0 if slope is None else slope.weight)
 
 
 def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubles]:
@@ -155,10 +157,13 @@ def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubl
     return u, v
 
 
-def _is_smooth(factor: Factor) -> bool:
-    """Say whether a slope has no pole at 0 that its form tells of."""
+def _is_smooth(term: Term, number: int, dim: int) -> bool:
+    """Say whether a factor of distances has a slope without a pole at 0, by its form."""
+    factor = term.factors[number]
     table = factor.slope is not None and factor.slope.profile == TABLE_SLOPE
-    return factor.of_distances and factor.metric != ABSOLUTE and not table
+    if table or factor.metric == ABSOLUTE or not factor.of_distances:
+        return False
+    return abs(_steepness(term, number, dim)) <= STEEPEST
 
 
 def _columns(factor: Factor, dim: int) -> Sequence[int]:
@@ -169,43 +174,36 @@ def _scales(factor: Factor, n_columns: int) -> Doubles:
     return np.broadcast_to(np.asarray(factor.scale, np.float64), n_columns)
 
 
-def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles) -> None:
+def _add(
+    term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles, in_tiles: bool
+) -> None:
     """Add what a factor of a term gives to gradients (n_rows, n_targets, dim)."""
     factor = term.factors[number]
-    W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
+    u, v = _scaled_rows(factor, X, Y)
+    W = np.empty(0) if in_tiles else _weights(term, number, X, Y)
     if factor.of_distances:
         W[~(np.abs(W) <= STEEPEST)] = 0.0
+
+    def sums(columns: Doubles) -> Doubles:
+        """Return sum_j W_ij coef_jq columns_jc, of shape (n_rows, n_targets, n_columns)."""
+        sides = (coef[:, :, None] * columns[:, None]).reshape(len(v), -1)
+        if in_tiles:
+            found = slope_product(term, number, X, Y, sides) * _weight(term, number)
+        else:
+            found = W @ sides
+        return found.reshape(len(u), coef.shape[1], -1)
+
     with limit_blas(1):  # whose bits depend on its threads
         if not factor.of_distances:
-            parts = _sums(W, coef, v) / 2
+            parts = sums(v) / 2
         elif factor.metric == ABSOLUTE:
             signs = (np.sign(np.subtract.outer(a, b)) for a, b in zip(u.T, v.T, strict=True))
             parts = np.stack([(W * sign) @ coef for sign in signs], axis=2)
         else:
             middle = v.mean(axis=0)
-            parts = (W @ coef)[:, :, None] * (u - middle)[:, None] - _sums(W, coef, v - middle)
+            both = sums(np.insert(v - middle, 0, 1.0, axis=1))
+            parts = both[:, :, :1] * (u - middle)[:, None] - both[:, :, 1:]
     parts *= factor.scale
     # A column may be there twice.
     for place, column in enumerate(_columns(factor, X.shape[1])):
         out[:, :, column] += parts[:, :, place]
-
-
-def _add_in_tiles(
-    term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles
-) -> None:
-    """Do the same for a factor of distances whose slope has no pole."""
-    factor, n_targets = term.factors[number], coef.shape[1]
-    u, v = _scaled_rows(factor, X, Y)
-    middle = v.mean(axis=0)
-    sides = (coef[:, :, None] * np.insert(v - middle, 0, 1.0, axis=1)[:, None]).reshape(len(v), -1)
-    sums = slope_product(term, number, X, Y, sides).reshape(len(u), n_targets, -1)
-    parts = sums[:, :, :1] * (u - middle)[:, None] - sums[:, :, 1:]
-    parts *= -term.weight * (0.0 if factor.slope is None else factor.slope.weight) * factor.scale
-    for place, column in enumerate(_columns(factor, X.shape[1])):
-        out[:, :, column] += parts[:, :, place]
-
-
-def _sums(W: Doubles, coef: Doubles, v: Doubles) -> Doubles:
-    """Return sum_j W_ij coef_jq v_jc, of shape (n_rows, n_targets, n_columns)."""
-    columns = (coef[:, :, None] * v[:, None]).reshape(len(v), -1)
-    return (W @ columns).reshape(len(W), coef.shape[1], -1)
