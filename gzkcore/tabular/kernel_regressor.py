@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_targets
+from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.gradients import exact_gradients
@@ -348,6 +348,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         True
         """
         check_is_fitted(self)
+        check_bool("return_gradient", return_gradient)
         if return_gradient:
             return self._with_slopes(X, return_std)
         shape = () if self._flat else self._means.shape

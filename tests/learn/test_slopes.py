@@ -101,6 +101,19 @@ def test_the_share_of_a_linear_trend():
     np.testing.assert_allclose(std**2, scale * expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("trend", ["constant", "linear"])
+def test_directions_are_columns_of_turned_rows(trend):
+    X, y, new = data(60)
+    turn, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))
+    ways = np.broadcast_to(turn.T, (6, 3, 3))
+    found = [
+        KernelRidge(Gaussian(2.0), 0.05, trend=trend).fit(rows, y).predict(points, True, asked)
+        for rows, points, asked in ((X, new, ways), (X @ turn, new @ turn, True))
+    ]
+    for along, by_column in zip(*found, strict=True):
+        np.testing.assert_allclose(along, by_column, rtol=1e-6, atol=1e-9)
+
+
 def test_several_targets_have_slopes_of_their_own():
     X, y, new = data(50)
     model = KernelRidge(Gaussian(1.0), [0.1, 0.2]).fit(X, np.c_[y, -2 * y])

@@ -159,6 +159,8 @@ def test_what_has_no_slopes_says_so():
         model.predict(words, return_gradient=True)
     with pytest.raises(ValueError, match="return_gradient is for arrays"):
         fitted().predict(iter([table()]), return_gradient=True)
+    with pytest.raises(TypeError, match="return_gradient"):
+        fitted().predict(table(), return_gradient=np.ones((N, 1, 6)))
 
 
 def test_a_mean_is_flat():
