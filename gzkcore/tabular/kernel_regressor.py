@@ -333,7 +333,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         columns encoded by ranks and columns left out have none: NaN in an array, not in a dict. By
         a missing number the slope is NaN. Standard deviations of slopes need a smooth kernel, see
         `KernelRidge.predict`, and no features. They are widened as those of predictions, but never
-        narrowed; NaN in rows with values of which the fit knew nothing, or if the model is a mean.
+        narrowed, and no more beyond the rows; NaN in rows with values of which the fit knew
+        nothing, or if the model is a mean.
 
         Examples
         --------

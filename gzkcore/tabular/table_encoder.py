@@ -429,7 +429,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             radius[radius < 1e-12] = np.nan  # at a pole no way is east
             for place, size in zip(both, (np.ones(1), radius), strict=True):
                 degree = math.radians(EARTH_KM) * size
-                slopes[place] = [each / degree for each in slopes[place]]
+                if place in slopes:
+                    slopes[place] = [each / degree for each in slopes[place]]
 
     def groups(self) -> Groups:
         """Return which encoded columns belong together."""

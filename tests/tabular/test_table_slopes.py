@@ -180,6 +180,19 @@ def test_columns_encoded_by_ranks_have_none():
     assert [*model.predict(X[:3], return_gradient=True)[1]] == ["a"]
 
 
+def test_a_latitude_encoded_by_ranks_has_none_beside_a_longitude():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"lat": rng.normal(45, 0.01, 300), "lon": rng.uniform(5, 6, 300)})
+    X.loc[7, "lat"], X["height"] = 46.0, rng.random(300)
+    y = X["lon"] + X["height"] + 0.1 * rng.standard_normal(300)
+    model = KernelRegressor(kernel=SMOOTH, random_state=0).fit(X, y)
+    assert "quantiles" in model.encoder_.columns_[0]
+    slopes = model.predict(X[:3], return_gradient=True)[1]
+    assert [*slopes] == ["lon", "height"]
+    km = DEGREE * np.cos(np.radians(X["lat"][:3]))
+    np.testing.assert_allclose(slopes["lon"] * km, 1, atol=0.3)
+
+
 @pytest.mark.parametrize("n_new", [5, 80])
 def test_the_globe_north_and_east_of_a_ridge(n_new, monkeypatch):
     monkeypatch.setattr("gzkcore.solve.kernel_system.HELD_ROWS", 500)
