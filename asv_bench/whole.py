@@ -8,14 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
-import pandas as pd
 from benchmarks.common import data_generator
 from cost import cost_of
 from iterations import iterations
 from prediction_data import NUMBERS
 from printing import load_arrays, load_elevation, mean_and_spread, report, run_parts, show
+from satellite import satellite
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.stats import norm
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import ShuffleSplit
 
@@ -217,55 +216,6 @@ def globe(options):
         "out."
     )
     show("The globe, whole", rows, notes, options)
-
-
-def satellite(options):
-    """Print the scores of the defaults on the temperatures of a published competition."""
-    data = load_arrays("modis_temperature")
-    lon, lat = np.meshgrid(data["lon"], data["lat"])
-    y = data["temperature_c"].astype(np.float64)
-    train, test = (part & np.isfinite(y) for part in (data["train"], ~data["train"]))
-    if options.quick:
-        thin = np.arange(y.size).reshape(y.shape) % 7 == 0
-        train, test = train & thin, test & thin
-    table = pd.DataFrame({"lon": lon[train], "lat": lat[train]})
-    start, cpu = time.perf_counter(), time.process_time()
-    model = KernelRegressor(random_state=0).fit(table, y[train])
-    fitted, cpu_fitted = time.perf_counter() - start, time.process_time() - cpu
-    start, cpu = time.perf_counter(), time.process_time()
-    asked = pd.DataFrame({"lon": lon[test], "lat": lat[test]})
-    mean, std = model.predict(asked, return_std=True)
-    predicted, cpu_predicted = time.perf_counter() - start, time.process_time() - cpu
-    scores = normal_scores(y[test], mean, std)
-    row = {
-        "model": "KernelRegressor, defaults",
-        "fitted": len(table),
-        "asked": len(asked),
-        **scores,
-    }
-    row |= {"fit, s": fitted, "predict, s": predicted}
-    row |= {"fit, CPU s": cpu_fitted, "predict, CPU s": cpu_predicted}
-    notes = (
-        "Heaton et al., A case study competition among methods for analyzing large spatial data, "
-        "JABES 24 (2019): land surface temperatures in degrees, cells below clouds held out. The "
-        "best of its thirteen entries have an MAE of 1.10, an RMSE of 1.53 and a CRPS of .83 "
-        "(SPDE), and an interval score of 7.44."
-    )
-    show("Satellite temperatures", [row], notes, options)
-
-
-def normal_scores(y, mean, std):
-    """Return MAE, RMSE, the CRPS of a normal distribution, interval score and coverage of 95 %."""
-    error = y - mean
-    u = error / std
-    crps = std * (u * (2 * norm.cdf(u) - 1) + 2 * norm.pdf(u) - 1 / math.sqrt(math.pi))
-    half = norm.ppf(0.975) * std
-    beyond = np.maximum(np.abs(error) - half, 0)
-    return {
-        "MAE": np.abs(error).mean(), "RMSE": math.sqrt(np.square(error).mean()),
-        "CRPS": crps.mean(), "interval score": (2 * half + 2 / 0.05 * beyond).mean(),
-        "covered": (beyond == 0).mean(),
-    }  # fmt: skip
 
 
 def places(options):
