@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gzkcore._compiled import legendre as _legendre
 from gzkcore._util.nonuniform import Complexes, Exponentials
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.fast_sums import Box, FastSums, Sphere, Transform, by_pairs, spread_cost
 from gzkcore.kernels.split import Split
@@ -116,7 +116,8 @@ class FarFeatures:
 
     def weighted_gram(self, weights: Doubles) -> Doubles:
         """Return Z^T diag(weights) Z; what is above the diagonal means nothing."""
-        gram = self._gram(weights[self.order].astype(np.complex128))
+        with limit_blas(1):
+            gram = self._gram(weights[self.order].astype(np.complex128))
         gram *= self.roots
         gram *= self.roots[:, None]
         return gram

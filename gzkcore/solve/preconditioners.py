@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, eigvalsh
+from scipy.linalg import cho_solve
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.linalg import cholesky, shifted, solve_factored
+from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
@@ -565,7 +565,7 @@ class _Problem:
         """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
         some = self.some(SAMPLED_ROWS // 2)
         roots = 1 / np.sqrt(self.noise[some])
-        values = eigvalsh(roots[:, None] * matrix(some) * roots)
+        values = eigh(roots[:, None] * matrix(some) * roots, eigvals_only=True)
         return float(values[-1]) * len(self.X) / len(some)
 
 
