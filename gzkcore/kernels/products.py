@@ -25,7 +25,15 @@ from .base import Kernel
 from .fast_sums import FastSums
 from .points import double_pair, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, Factor, Term
-from .tile_matrix import DOUBLE, FactorArrays, factors_matrix, known_terms, multiply
+from .tile_matrix import (
+    DOUBLE,
+    FactorArrays,
+    factors_matrix,
+    known_terms,
+    multiply,
+    of_differences,
+    without_offsets,
+)
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .transformed import unmapped
 
@@ -163,8 +171,9 @@ class KernelOperator(LinearOperator):
             self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
 
     def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
-        rows = TiledRows.of(self.X, term, dtype)
-        return rows, rows if self.Y is None else TiledRows.of(self.Y, term, dtype)
+        X, Y = without_offsets(self.X, self.Y) if of_differences(term) else (self.X, self.Y)
+        rows = TiledRows.of(X, term, dtype)
+        return rows, rows if Y is None else TiledRows.of(Y, term, dtype)
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
