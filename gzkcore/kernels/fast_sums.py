@@ -65,18 +65,18 @@ def kept_terms(cosines: Doubles, tol: float) -> int:
 
 
 def periodic_weights(
-    kernel: Callable[[Doubles], Doubles], sides: Sequence[float], size: Sequence[int]
+    on_grid: Callable[[list[Doubles]], Doubles], sides: Sequence[float], size: Sequence[int]
 ) -> Doubles:
-    """Return the Fourier coefficients of a function of the distance in a periodic box.
+    """Return the Fourier coefficients of a function in a periodic box, even along every axis.
 
-    They are those of exponentials up to a frequency for each axis, in the order of FFTs.
+    They are those of exponentials up to a frequency for each axis, in the order of FFTs. `on_grid`
+    returns the function on a grid, given where this lies along each axis.
     """
     counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
-    squares = np.zeros([count + 1 for count in counts])
-    for axis, (side, count) in enumerate(zip(sides, counts, strict=True)):
-        t = side / 2 * np.arange(count + 1) / count
-        squares += (t * t).reshape([-1 if k == axis else 1 for k in range(len(counts))])
-    found = cosine_coefficients(kernel(np.sqrt(squares)))
+    axes = [
+        side / 2 * np.arange(count + 1) / count for side, count in zip(sides, counts, strict=True)
+    ]
+    found = cosine_coefficients(on_grid(axes))
     for axis, most in enumerate(size):
         found = np.moveaxis(found, axis, 0)
         found[1:] /= 2
@@ -117,18 +117,24 @@ class Sphere:
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the degree that k_far needs."""
-        degree = kept_terms(self._cosines(split, SAMPLES), SERIES * self.tol)
+        degree = kept_terms(self._cosines(split), SERIES * self.tol)
         if degree > MOST_DEGREE:
             raise NoSplitError
         return (degree,)
 
-    def _cosines(self, split: Split, count: int) -> Doubles:
-        angles = np.pi * np.arange(count + 1) / count
-        return cosine_coefficients(split.far(2 * self.radius * np.sin(angles / 2)))
+    @functools.cached_property
+    def _samples(self) -> tuple[Doubles, Doubles]:
+        """Distances of evenly spaced angles, and the kernel there."""
+        angles = np.pi * np.arange(SAMPLES + 1) / SAMPLES
+        r = 2 * self.radius * np.sin(angles / 2)
+        return r, self.profile(r)
+
+    def _cosines(self, split: Split) -> Doubles:
+        return cosine_coefficients(split.far(*self._samples))
 
     def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
         """Return what coefficients are multiplied by."""
-        return zonal_coefficients(self._cosines(split, SAMPLES)[: size[0] + 1])[:, None]
+        return zonal_coefficients(self._cosines(split)[: size[0] + 1])[:, None]
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
@@ -153,37 +159,58 @@ class Box:
     def __init__(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> None:
         low = np.minimum(X.min(axis=0), Y.min(axis=0))
         extents = np.maximum(X.max(axis=0), Y.max(axis=0)) - low
-        self.low, self.tol = low, tol
-        kernel = distance.profile
+        self.low, self.tol, self.distance = low, tol, distance
         diameter = float(np.linalg.norm(extents))
         if diameter == 0:
             raise NoSplitError
         self.fade = diameter, FADE * diameter
         r = np.linspace(0, self.fade[1], SAMPLES)
-        large = np.flatnonzero(np.abs(kernel(r)) > tol / SAMPLES)
+        large = np.flatnonzero(np.abs(distance.profile(r)) > tol / SAMPLES)
         self.reach = float(r[min(large[-1] + 1, SAMPLES - 1)]) if large.size else 0.0
-        if self.reach < diameter:
-            self.profile = kernel
-            self.sides = extents + self.reach
-        else:
+        self.fades = self.reach >= diameter
+        if self.fades:
             self.reach = self.fade[1]
-            self.profile = functools.partial(_faded, kernel, *self.fade)
             self.sides = np.full(len(extents), 2 * self.fade[1])
+        else:
+            self.sides = extents + self.reach
         self.digits = digits_of(self.profile, tol)
+
+    def profile(self, r: Doubles) -> Doubles:
+        """Return the kernel at a distance in the box."""
+        return self._faded(r, self.distance.profile(np.minimum(r, self.fade[1])))
+
+    def _faded(self, r: Doubles, values: Doubles) -> Doubles:
+        """Multiply by a smooth function that is 1 where it begins to fade, and 0 at its end."""
+        if not self.fades:
+            return values
+        t = np.clip((r - self.fade[0]) / (self.fade[1] - self.fade[0]), 0.0, 1.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            up, down = np.exp(-1 / t), np.exp(-1 / (1 - t))
+        return np.asarray(values * (down / (up + down)))
+
+    @functools.cached_property
+    def _samples(self) -> list[tuple[Doubles, Doubles]]:
+        """Distances along each axis, and the kernel there."""
+        distances = [side / 2 * np.arange(SAMPLES + 1) / SAMPLES for side in self.sides]
+        return [(r, self.profile(r)) for r in distances]
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the highest frequency that k_far needs along each axis."""
         found, rest = [], SERIES * self.tol / len(self.sides)
-        for side in self.sides:
-            t = side / 2 * np.arange(SAMPLES + 1) / SAMPLES
-            found.append(kept_terms(cosine_coefficients(split.far(t)), rest))
+        for r, values in self._samples:
+            found.append(kept_terms(cosine_coefficients(split.far(r, values)), rest))
         if math.prod(2 * each + 1 for each in found) > MOST_NUMBERS or max(found) > SAMPLES // 2:
             raise NoSplitError
         return tuple(max(each, 1) for each in found)
 
     def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
         """Return what coefficients are multiplied by: those of exponentials."""
-        return periodic_weights(split.far, self.sides, size)
+
+        def on_grid(axes: list[Doubles]) -> Doubles:
+            r = np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes]))
+            return split.far(r, self._faded(r, self.distance.on_grid(axes)))
+
+        return periodic_weights(on_grid, self.sides, size)
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
@@ -196,14 +223,6 @@ class Box:
         return 2 * fft_cost([2 * each + 1 for each in size])
 
     point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.digits))
-
-
-def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Doubles) -> Doubles:
-    """Multiply by a smooth function that is 1 up to `start` and 0 from `end` on."""
-    t = np.clip((r - start) / (end - start), 0.0, 1.0)
-    with np.errstate(divide="ignore", over="ignore"):
-        up, down = np.exp(-1 / t), np.exp(-1 / (1 - t))
-    return np.asarray(kernel(np.minimum(r, end)) * (down / (up + down)))
 
 
 # ---- cost, in nanoseconds of a thread

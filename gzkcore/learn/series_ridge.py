@@ -328,7 +328,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
             total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
         else:
             sides = (moments.box[1] - moments.box[0]) * distance.scale
-            found = periodic_weights(distance.profile, sides, [FINER * most for most in highest])
+            found = periodic_weights(distance.on_grid, sides, [FINER * most for most in highest])
             kept = cut(found, highest)
             after = max(
                 float(np.moveaxis(found, axis, 0)[(most + 1, *[0] * (dim - 1))])

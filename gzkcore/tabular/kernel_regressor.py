@@ -370,13 +370,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
         check_is_fitted(self)
         rows, unknown = self.encoder_._encoded(X, type(self).__name__)
-        mean = self._mean(rows)
-        shape = mean.shape[:1] if self._flat else mean.shape
         if self.model_ is None:
+            mean = self._mean(rows)
             unknown_scales = np.full_like(self._scales, np.nan)
             std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
         else:
-            _, std = self.model_.predict(rows, return_std=True)
+            predicted, std = self.model_.predict(rows, return_std=True)
+            mean = self._in_units(predicted)
             widening_of_rows = np.tile(self._widening, (len(rows), 1))
             guessed = np.zeros(len(rows), dtype=bool)
             if hasattr(self, "_widening_incomplete"):
@@ -396,6 +396,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             )
             varies = self._scales > 0
             std = np.maximum(std, ROUNDING * varies * (np.abs(mean) + self._scales))
+        shape = mean.shape[:1] if self._flat else mean.shape
         return mean.reshape(shape), std.reshape(shape)
 
     def _with_slopes(self, X: Data, return_std: bool) -> Any:
