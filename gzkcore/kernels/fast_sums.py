@@ -210,7 +210,7 @@ class Box:
             r = np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes]))
             return split.far(r, self._faded(r, self.distance.on_grid(axes)))
 
-        return periodic_weights(on_grid, self.sides, size)
+        return periodic_weights(on_grid, self.sides.tolist(), size)
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
