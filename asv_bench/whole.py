@@ -8,14 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
-import pandas as pd
 from benchmarks.common import data_generator
 from cost import cost_of
 from iterations import iterations
 from prediction_data import NUMBERS
 from printing import load_arrays, load_elevation, mean_and_spread, report, run_parts, show
+from satellite import satellite
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.stats import norm
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import ShuffleSplit
 
@@ -29,6 +28,7 @@ from gzkcore import (
     NystromFeatures,
     RandomFeatureRidge,
     RandomFeatureRidgeCV,
+    SeriesRidge,
     learn_kernel,
 )
 
@@ -43,7 +43,7 @@ def whole(options):
     parts = {
         "errors": errors, "features": features, "globe": globe, "peers": peers,
         "centers": centers, "iterations": iterations, "large": large, "satellite": satellite,
-        "places": places,
+        "places": places, "passes": passes,
     }  # fmt: skip
     run_parts("whole", options, parts)
 
@@ -218,55 +218,6 @@ def globe(options):
     show("The globe, whole", rows, notes, options)
 
 
-def satellite(options):
-    """Print the scores of the defaults on the temperatures of a published competition."""
-    data = load_arrays("modis_temperature")
-    lon, lat = np.meshgrid(data["lon"], data["lat"])
-    y = data["temperature_c"].astype(np.float64)
-    train, test = (part & np.isfinite(y) for part in (data["train"], ~data["train"]))
-    if options.quick:
-        thin = np.arange(y.size).reshape(y.shape) % 7 == 0
-        train, test = train & thin, test & thin
-    table = pd.DataFrame({"lon": lon[train], "lat": lat[train]})
-    start, cpu = time.perf_counter(), time.process_time()
-    model = KernelRegressor(random_state=0).fit(table, y[train])
-    fitted, cpu_fitted = time.perf_counter() - start, time.process_time() - cpu
-    start, cpu = time.perf_counter(), time.process_time()
-    asked = pd.DataFrame({"lon": lon[test], "lat": lat[test]})
-    mean, std = model.predict(asked, return_std=True)
-    predicted, cpu_predicted = time.perf_counter() - start, time.process_time() - cpu
-    scores = normal_scores(y[test], mean, std)
-    row = {
-        "model": "KernelRegressor, defaults",
-        "fitted": len(table),
-        "asked": len(asked),
-        **scores,
-    }
-    row |= {"fit, s": fitted, "predict, s": predicted}
-    row |= {"fit, CPU s": cpu_fitted, "predict, CPU s": cpu_predicted}
-    notes = (
-        "Heaton et al., A case study competition among methods for analyzing large spatial data, "
-        "JABES 24 (2019): land surface temperatures in degrees, cells below clouds held out. The "
-        "best of its thirteen entries have an MAE of 1.10, an RMSE of 1.53 and a CRPS of .83 "
-        "(SPDE), and an interval score of 7.44."
-    )
-    show("Satellite temperatures", [row], notes, options)
-
-
-def normal_scores(y, mean, std):
-    """Return MAE, RMSE, the CRPS of a normal distribution, interval score and coverage of 95 %."""
-    error = y - mean
-    u = error / std
-    crps = std * (u * (2 * norm.cdf(u) - 1) + 2 * norm.pdf(u) - 1 / math.sqrt(math.pi))
-    half = norm.ppf(0.975) * std
-    beyond = np.maximum(np.abs(error) - half, 0)
-    return {
-        "MAE": np.abs(error).mean(), "RMSE": math.sqrt(np.square(error).mean()),
-        "CRPS": crps.mean(), "interval score": (2 * half + 2 / 0.05 * beyond).mean(),
-        "covered": (beyond == 0).mean(),
-    }  # fmt: skip
-
-
 def places(options):
     """Print time, memory and residual of `KernelRidge` on many random places."""
     rows = []
@@ -312,6 +263,58 @@ def fit_to_places(where, n, kernel, alpha):
     found |= {"steps": int(model.n_iter_), "residual": math.sqrt(np.mean(left**2) / np.mean(y**2))}
     found["error"] = math.sqrt(np.mean(np.square(model.predict(X[n:]) - smooth[n:])))
     return found
+
+
+def passes(options):
+    """Print time, memory, bound and error of `SeriesRidge` on many random places."""
+    million = 1000 if options.quick else 1_000_000
+    cases = ("sphere", 1, 256), ("sphere", 10, 256), ("plane", 10, 256), ("sphere", 100, 512)
+    if options.quick:
+        cases = ("sphere", 2, 48), ("plane", 2, 48)
+    rows = []
+    for where, count, degree in cases:
+        report(f"{where}, {count} batches")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            found = pool.submit(fit_in_one_pass, where, count, million, degree).result()
+        rows.append({"where": where, "rows": count * million, "degree": degree, **found})
+    notes = (
+        "Matern-3/2 of length .1, alpha .1, random places in batches, whose making is not counted; "
+        "y is a smooth function and noise of .3. Pass: seconds of a row times 10^9. Bound: of the "
+        "error by what the equations are solved to, relative to standard deviations. Error: root "
+        "mean squared difference from the smooth function at 20,000 other places."
+    )
+    show("Many places in one pass", rows, notes, options)
+
+
+def fit_in_one_pass(where, count, size, degree):
+    """Return what a fit to so many batches takes, and its error."""
+    dim = 3 if where == "sphere" else 2
+    box = None if where == "sphere" else [[-0.5, -0.5], [1.5, 1.5]]
+    model = SeriesRidge(Matern(1.5, 0.1), 0.1, box=box, degree=degree)
+    seconds = cpu = 0.0
+    for batch in range(count + 1):
+        rng = np.random.default_rng(batch)
+        if dim == 3:
+            X = rng.standard_normal((size, 3))
+            X /= np.linalg.norm(X, axis=1, keepdims=True)
+        else:
+            X = rng.random((size, 2))
+        smooth = np.sin(8 * X[:, 0]) * X[:, -1] + 0.3 * np.sin(40 * X[:, 1])
+        if batch == count:
+            break
+        y = smooth + 0.3 * rng.standard_normal(size)
+        start, began = time.perf_counter(), time.process_time()
+        model.partial_fit(X, y)
+        seconds, cpu = seconds + time.perf_counter() - start, cpu + time.process_time() - began
+    start, began = time.perf_counter(), time.process_time()
+    found = {"steps": int(model.n_iter_), "bound": float(model.error_bound_)}
+    solved, solving = time.perf_counter() - start, time.process_time() - began
+    error = model.predict(X[:20_000]) - smooth[:20_000]
+    return {
+        "pass, ns a row": 1e9 * seconds / (count * size), "seconds": seconds + solved,
+        "CPU s": cpu + solving, **found, "error": math.sqrt(np.mean(np.square(error))),
+        "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }  # fmt: skip
 
 
 # ---- other libraries

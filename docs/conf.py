@@ -70,6 +70,7 @@ numpydoc_show_class_members = False  # autodoc shows them, those that we wrote
 DATA = {
     "plot_globe": ("elevation_1deg", "elevation"),
     "plot_whole": ("elevation_1deg", "elevation"),
+    "plot_slopes": ("elevation_1deg", "elevation"),
     "plot_climate": ("climate_ncep_2p5deg",),
     "plot_protein": ("protein",),
     "plot_genes": ("gene_chowdary",),

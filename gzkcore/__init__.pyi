@@ -81,6 +81,7 @@ from .learn.ridge import RandomFeatureRidge as RandomFeatureRidge
 from .learn.ridge_classifier import RandomFeatureRidgeClassifier as RandomFeatureRidgeClassifier
 from .learn.ridge_classifier import RandomFeatureRidgeClassifierCV as RandomFeatureRidgeClassifierCV
 from .learn.ridge_cv import RandomFeatureRidgeCV as RandomFeatureRidgeCV
+from .learn.series_ridge import SeriesRidge as SeriesRidge
 from .passes.clusters import ClusterAccumulator as ClusterAccumulator
 from .passes.gram import GramAccumulator as GramAccumulator
 from .passes.moments import MomentsAccumulator as MomentsAccumulator

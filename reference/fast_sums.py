@@ -20,6 +20,8 @@ __all__ = [
     "harmonic_adjoint",
     "harmonic_synthesis",
     "legendre_function",
+    "node_weights",
+    "series_error_bound",
     "smooth_part",
     "zonal_coefficients",
 ]
@@ -284,3 +286,51 @@ def box_coefficients(function, sides, most):
         total = sum(v * cos(phase) for v, phase in zip(values, phases, strict=True))
         found[k] = total / len(points)
     return found
+
+
+def node_weights(sums, highest):
+    """Return weights of a grid of nodes on the torus with the same sums of exponentials as rows.
+
+    w_g = 1/N sum_k S_k exp(i <k, g>) for the N nodes g_j = 2 pi i / n_j, n_j = 2 highest_j + 1. So
+    every function with frequencies up to `highest` has the same sum over nodes as over rows.
+
+    Parameters
+    ----------
+    sums : dict
+        S_k = sum over rows of exp(-i <k, x>) for all |k_j| <= highest[j].
+    highest : list of d int
+
+    Returns
+    -------
+    dict
+        Weights by node, a tuple of d angles.
+
+    Examples
+    --------
+    >>> weights = node_weights({(-1,): 2, (0,): 2, (1,): 2}, [1])  # of two rows at 0
+    >>> [round(w, 12) + 0.0 for w in weights.values()]
+    [2.0, 0.0, 0.0]
+    """
+    sizes = [2 * most + 1 for most in highest]
+    nodes = [
+        tuple(2 * pi * i / size for i, size in zip(place, sizes, strict=True))
+        for place in product(*[range(size) for size in sizes])
+    ]
+    return {
+        g: sum(s * exp(1j * dot(k, g)) for k, s in sums.items()).real / len(nodes) for g in nodes
+    }
+
+
+def series_error_bound(residual, alpha, noise_variance):
+    """Return how far predictions may be from exact, relative to their standard deviations.
+
+    A c = b with A = Z^T Z + alpha I is solved up to r = b - A c. At a row with functions z the
+    error is z^T A^-1 r <= (z^T A^-1 z)^(1/2) (r^T A^-1 r)^(1/2). The prediction has the variance
+    s^2 z^T A^-1 z for noise of variance s^2, and r^T A^-1 r <= |r|^2 / alpha.
+
+    Examples
+    --------
+    >>> series_error_bound([3, 4], 1.0, 100.0)
+    0.5
+    """
+    return sqrt(sum(r * r for r in residual) / (alpha * noise_variance))

@@ -14,14 +14,14 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "docs" / "examples"
 NAMES = [
-    "plot_globe", "plot_whole", "plot_climate", "plot_protein", "plot_digits", "plot_genes",
-    "plot_images", "plot_kmeans", "plot_uncertainty", "plot_streaming", "plot_dask",
+    "plot_globe", "plot_whole", "plot_slopes", "plot_climate", "plot_protein", "plot_digits",
+    "plot_genes", "plot_images", "plot_kmeans", "plot_uncertainty", "plot_streaming", "plot_dask",
 ]  # fmt: skip
 # The file in $GZKCORE_DATA without which an example would have to fetch its data, or can't run.
 DATA = {
     "plot_globe": "elevation_1deg", "plot_whole": "elevation_1deg",
-    "plot_climate": "climate_ncep_2p5deg", "plot_protein": "protein_casp",
-    "plot_genes": "gene_chowdary", "plot_kmeans": "pendigits_train",
+    "plot_slopes": "elevation_1deg", "plot_climate": "climate_ncep_2p5deg",
+    "plot_protein": "protein_casp", "plot_genes": "gene_chowdary", "plot_kmeans": "pendigits_train",
 }  # fmt: skip
 SECONDS = {"plot_whole": 160}  # of processors, 130 with AVX2; and of all others:
 MOST_SECONDS = 60

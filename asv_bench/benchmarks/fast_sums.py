@@ -5,7 +5,7 @@ import numpy as np
 from gzkcore import KernelOperator, Matern
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.fast_sums import FastSums
-from gzkcore.sphere.transforms import HarmonicSums
+from gzkcore.sphere.transforms import HarmonicSums, angles_of
 
 from .common import THREADS, SkipNotImplemented, interleave, must_agree, ratio, sphere
 
@@ -36,7 +36,7 @@ class Harmonics:
         needs_finufft()
         self.X = sphere(1_000_000, 3)
         self.V = np.random.default_rng(0).standard_normal((1_000_000, 2))
-        self.sums = HarmonicSums(self.X, degree, 1e-8)
+        self.sums = HarmonicSums(angles_of(self.X), degree, 1e-8)
 
     def there_and_back(self):
         """Return both vectors, after both transforms."""

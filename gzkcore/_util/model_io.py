@@ -67,6 +67,8 @@ CLASSES = {
     "Report": "gzkcore.tabular.kernel_search:Report",
     "Candidate": "gzkcore.tabular.kernel_search:Candidate",
     "VaryingNoise": "gzkcore.tabular.varying_noise:VaryingNoise",
+    "SeriesRidge": "gzkcore.learn.series_ridge:SeriesRidge",
+    "ExponentialSums": "gzkcore.passes.exponential_sums:ExponentialSums",
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",

@@ -30,6 +30,12 @@ def has_finufft() -> bool:
     return find_spec("finufft") is not None
 
 
+def check_finufft(asker: str) -> None:
+    """Raise without finufft."""
+    if not has_finufft():
+        raise ImportError(f"{asker} needs finufft: pip install 'gzkcore[maps]'")
+
+
 class Exponentials:
     """The functions exp(i <k, x>) on the torus [0, 2 pi)^d at n points, for k_j = -m_j .. m_j.
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cholesky, eigvalsh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse import csr_array
 
 from gzkcore._compiled import nystrom as _nystrom
@@ -609,9 +609,10 @@ def _leverage(
     """Ridge leverage of rows as a weighted sample lets one see it; never quite 0."""
     square = gram.block(sample, sample)
     weighted = weights[:, None] * square * weights
-    tail = eigvalsh(weighted)[: max(len(sample) - rank, 0)]
+    tail = eigh(weighted, eigvals_only=True)[: max(len(sample) - rank, 0)]
     lam = max(tail.sum() / rank, 1e-12 * np.trace(weighted)) if len(tail) else 1e-5
-    root = cholesky(square + np.diag(lam / weights**2), lower=True)
+    with limit_blas(1):
+        root = cholesky(square + np.diag(lam / weights**2), lower=True)
     leverage = np.empty(len(rows))
     for part in tiles(len(rows), 8 * (len(sample) + gram.X.shape[1])):
         seen = solve_triangular(root, gram.block(rows[part], sample).T, lower=True)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from gzkcore._compiled import series as _series
+from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, holds, nothing, number, pairs, sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers
@@ -274,7 +275,7 @@ class ShiftInvariantFunctions(FamilyFunctions):
 
     def _inverse_root(self, degree: int, matrix: Doubles) -> Doubles:
         """A_l(nodes, nodes)^(-1/2), strongest first, without what is lost in rounding."""
-        values, vectors = np.linalg.eigh(matrix)
+        values, vectors = eigh(matrix)
         noise = self.nodes.size * float(self._noise(np.array(degree)))
         if values[0] < -4 * noise:
             raise ValueError(

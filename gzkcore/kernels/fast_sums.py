@@ -22,10 +22,9 @@ from gzkcore._compiled.products import tile_rows
 from gzkcore._util.nonuniform import Complexes, Exponentials, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.sphere.transforms import HarmonicSums, zonal_coefficients
+from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficients
 
 from .base import Kernel
-from .points import row_norms
 from .split import MOST_COLUMNS, Distance, NoSplitError, Split, distances_of, radius_of
 from .tile_form import DIFFERENCE, TABLE, Factor, Term
 from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
@@ -65,6 +64,26 @@ def kept_terms(cosines: Doubles, tol: float) -> int:
     return int(within[0]) if within.size else len(cosines)
 
 
+def periodic_weights(
+    on_grid: Callable[[list[Doubles]], Doubles], sides: Sequence[float], size: Sequence[int]
+) -> Doubles:
+    """Return the Fourier coefficients of a function in a periodic box, even along every axis.
+
+    They are those of exponentials up to a frequency for each axis, in the order of FFTs. `on_grid`
+    returns the function on a grid, given where this lies along each axis.
+    """
+    counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
+    axes = [
+        side / 2 * np.arange(count + 1) / count for side, count in zip(sides, counts, strict=True)
+    ]
+    found = cosine_coefficients(on_grid(axes))
+    for axis, most in enumerate(size):
+        found = np.moveaxis(found, axis, 0)
+        found[1:] /= 2
+        found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
+    return np.ascontiguousarray(found)
+
+
 class Transform(Protocol):
     """Sums of functions at points, and their adjoint."""
 
@@ -98,22 +117,28 @@ class Sphere:
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the degree that k_far needs."""
-        degree = kept_terms(self._cosines(split, SAMPLES), SERIES * self.tol)
+        degree = kept_terms(self._cosines(split), SERIES * self.tol)
         if degree > MOST_DEGREE:
             raise NoSplitError
         return (degree,)
 
-    def _cosines(self, split: Split, count: int) -> Doubles:
-        angles = np.pi * np.arange(count + 1) / count
-        return cosine_coefficients(split.far(2 * self.radius * np.sin(angles / 2)))
+    @functools.cached_property
+    def _samples(self) -> tuple[Doubles, Doubles]:
+        """Distances of evenly spaced angles, and the kernel there."""
+        angles = np.pi * np.arange(SAMPLES + 1) / SAMPLES
+        r = 2 * self.radius * np.sin(angles / 2)
+        return r, self.profile(r)
+
+    def _cosines(self, split: Split) -> Doubles:
+        return cosine_coefficients(split.far(*self._samples))
 
     def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
         """Return what coefficients are multiplied by."""
-        return zonal_coefficients(self._cosines(split, SAMPLES)[: size[0] + 1])[:, None]
+        return zonal_coefficients(self._cosines(split)[: size[0] + 1])[:, None]
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
-        return HarmonicSums(rows / row_norms(rows)[:, None], size[0], self.digits)
+        return HarmonicSums(angles_of(rows), size[0], self.digits)
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
@@ -132,55 +157,60 @@ class Box:
     """
 
     def __init__(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> None:
-        dim = max(distance.columns) + 1
         low = np.minimum(X.min(axis=0), Y.min(axis=0))
         extents = np.maximum(X.max(axis=0), Y.max(axis=0)) - low
-        self.low, self.tol = low, tol
-
-        def kernel(r: Doubles) -> Doubles:
-            given = np.zeros((r.size, dim))
-            given[:, distance.columns[0]] = r.ravel() / distance.scale[0]
-            return distance.values(given, np.zeros(dim)).reshape(r.shape)
-
+        self.low, self.tol, self.distance = low, tol, distance
         diameter = float(np.linalg.norm(extents))
         if diameter == 0:
             raise NoSplitError
         self.fade = diameter, FADE * diameter
         r = np.linspace(0, self.fade[1], SAMPLES)
-        large = np.flatnonzero(np.abs(kernel(r)) > tol / SAMPLES)
+        large = np.flatnonzero(np.abs(distance.profile(r)) > tol / SAMPLES)
         self.reach = float(r[min(large[-1] + 1, SAMPLES - 1)]) if large.size else 0.0
-        if self.reach < diameter:
-            self.profile = kernel
-            self.sides = extents + self.reach
-        else:
+        self.fades = self.reach >= diameter
+        if self.fades:
             self.reach = self.fade[1]
-            self.profile = functools.partial(_faded, kernel, *self.fade)
             self.sides = np.full(len(extents), 2 * self.fade[1])
+        else:
+            self.sides = extents + self.reach
         self.digits = digits_of(self.profile, tol)
+
+    def profile(self, r: Doubles) -> Doubles:
+        """Return the kernel at a distance in the box."""
+        return self._faded(r, self.distance.profile(np.minimum(r, self.fade[1])))
+
+    def _faded(self, r: Doubles, values: Doubles) -> Doubles:
+        """Multiply by a smooth function that is 1 where it begins to fade, and 0 at its end."""
+        if not self.fades:
+            return values
+        t = np.clip((r - self.fade[0]) / (self.fade[1] - self.fade[0]), 0.0, 1.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            up, down = np.exp(-1 / t), np.exp(-1 / (1 - t))
+        return np.asarray(values * (down / (up + down)))
+
+    @functools.cached_property
+    def _samples(self) -> list[tuple[Doubles, Doubles]]:
+        """Distances along each axis, and the kernel there."""
+        distances = [side / 2 * np.arange(SAMPLES + 1) / SAMPLES for side in self.sides]
+        return [(r, self.profile(r)) for r in distances]
 
     def size(self, split: Split) -> tuple[int, ...]:
         """Return the highest frequency that k_far needs along each axis."""
         found, rest = [], SERIES * self.tol / len(self.sides)
-        for side in self.sides:
-            t = side / 2 * np.arange(SAMPLES + 1) / SAMPLES
-            found.append(kept_terms(cosine_coefficients(split.far(t)), rest))
+        for r, values in self._samples:
+            found.append(kept_terms(cosine_coefficients(split.far(r, values)), rest))
         if math.prod(2 * each + 1 for each in found) > MOST_NUMBERS or max(found) > SAMPLES // 2:
             raise NoSplitError
         return tuple(max(each, 1) for each in found)
 
     def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
         """Return what coefficients are multiplied by: those of exponentials."""
-        counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
-        squares = np.zeros([count + 1 for count in counts])
-        for axis, (side, count) in enumerate(zip(self.sides, counts, strict=True)):
-            t = side / 2 * np.arange(count + 1) / count
-            squares += (t * t).reshape([-1 if k == axis else 1 for k in range(len(counts))])
-        found = cosine_coefficients(split.far(np.sqrt(squares)))
-        for axis, most in enumerate(size):
-            found = np.moveaxis(found, axis, 0)
-            found[1:] /= 2
-            found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
-        return np.ascontiguousarray(found)
+
+        def on_grid(axes: list[Doubles]) -> Doubles:
+            r = np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes]))
+            return split.far(r, self._faded(r, self.distance.on_grid(axes)))
+
+        return periodic_weights(on_grid, self.sides.tolist(), size)
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
@@ -193,14 +223,6 @@ class Box:
         return 2 * fft_cost([2 * each + 1 for each in size])
 
     point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.digits))
-
-
-def _faded(kernel: Callable[[Doubles], Doubles], start: float, end: float, r: Doubles) -> Doubles:
-    """Multiply by a smooth function that is 1 up to `start` and 0 from `end` on."""
-    t = np.clip((r - start) / (end - start), 0.0, 1.0)
-    with np.errstate(divide="ignore", over="ignore"):
-        up, down = np.exp(-1 / t), np.exp(-1 / (1 - t))
-    return np.asarray(kernel(np.minimum(r, end)) * (down / (up + down)))
 
 
 # ---- cost, in nanoseconds of a thread
@@ -251,6 +273,7 @@ class TileCount:
 class Part:
     """A part of a kernel: its near and its far product."""
 
+    space: "Sphere | Box"
     near: FactorArrays | None
     rows: TiledRows
     columns: TiledRows
@@ -299,7 +322,7 @@ class FastSums:
         self.shape, self.symmetric = (len(X), len(X if Y is None else Y)), Y is None
         self.cost, self.cost_of_tiles = SETUP, 0.0
         orders = [_order(rows, distances[0]) for rows in ([X] if Y is None else [X, Y])]
-        self._rows, self._columns = orders[0], orders[-1]
+        self.order, self._columns = orders[0], orders[-1]
         rows = X[orders[0]]
         columns = rows if Y is None else Y[orders[1]]
         each = tol * largest / len(distances)
@@ -374,7 +397,7 @@ class FastSums:
             tiles = self._tiles(rows, columns, term, dtype)
         at_rows = space.transform(rows, size)
         at_columns = at_rows if self.symmetric else space.transform(columns, size)
-        return Part(near, *tiles, space.weights(split, size), at_rows, at_columns)
+        return Part(space, near, *tiles, space.weights(split, size), at_rows, at_columns)
 
     def _tiles(
         self, rows: Doubles, columns: Doubles, term: Term, dtype: Any
@@ -393,32 +416,36 @@ class FastSums:
                 found += part.rows.take(product)
             self._add_far(part, given, found)
         out = np.empty_like(found)
-        out[self._rows] = np.ldexp(found, power)
+        out[self.order] = np.ldexp(found, power)
         return out
 
     def _add_far(self, part: Part, V: Doubles, found: Doubles) -> None:
         """Add K_far V; two vectors are the parts of a complex one."""
-        n_pairs = (V.shape[1] + 1) // 2
-        most = n_threads()
 
-        def add(pair: int, threads: int) -> None:
-            two = slice(2 * pair, 2 * pair + 2)
+        def add(two: slice, threads: int) -> None:
             v = np.zeros((len(V), 2))
-            v[:, : V[:, two].shape[1]] = V[:, two]
+            v[:, : two.stop - two.start] = V[:, two]
             product = part.far(v.view(np.complex128)[:, 0], threads)
-            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : V[:, two].shape[1]]
+            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
-        if n_pairs < most:
-            for pair in range(n_pairs):
-                add(pair, most)
-            return
+        by_pairs(add, V.shape[1])
 
-        def run(thread: int, stopped: Callable[[], bool]) -> None:
-            for pair in range(thread, n_pairs, most):
-                if not stopped():
-                    add(pair, 1)
 
-        on_threads(run, most)
+def by_pairs(work: Callable[[slice, int], None], count: int) -> None:
+    """Call work(columns, threads) for each two of so many columns, and one that is left."""
+    pairs = [slice(i, min(i + 2, count)) for i in range(0, count, 2)]
+    most = n_threads()
+    if len(pairs) < most:
+        for pair in pairs:
+            work(pair, most)
+        return
+
+    def run(thread: int, stopped: Callable[[], bool]) -> None:
+        for pair in pairs[thread::most]:
+            if not stopped():
+                work(pair, 1)
+
+    on_threads(run, most)
 
 
 def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:

@@ -8,7 +8,8 @@ column. So its derivative with respect to u_ic is
     -W_ij v_jc / 2       for dot products.
 
 For distances sum_j c_j W_ij (u_ic - v_jc) = u_ic (W c)_i - (W (c v_c))_i: one product with W serves
-all columns and all f. At equal rows a rough kernel has a kink; its slope is taken as 0 there.
+all columns and all f, tile by tile where W has no pole. At equal rows a rough kernel has a kink;
+its slope is taken as 0 there.
 """
 
 from collections.abc import Sequence
@@ -19,11 +20,12 @@ from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles
 
+from .aliases import as_kernel
 from .base import Kernel
-from .products import slope_matrix
+from .products import slope_matrix, slope_product
 from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
-from .transformed import unmapped
+from .transformed import Transformed
 
 VALUES = 1 << 22  # of the kernel, at a time
 STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rounding
@@ -35,20 +37,20 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
 
     None for kernels without slopes: zonal ones, functions.
     """
-    inner, rows, points = unmapped(kernel, X, Y)
-    if inner is not kernel:
-        of_mapped = gradients(inner, rows, points, coef)
-        return None if of_mapped is None else of_mapped @ kernel.matrix
+    if isinstance(kernel, Transformed):
+        of_mapped = gradients(*_mapped(kernel, X, Y), coef)
+        return None if of_mapped is None else of_mapped @ _matrix(kernel)
     form = kernel.tile_form(X.shape[1])
     if form is None or not _has_slopes(form):
         return None
     found = np.zeros((len(X), coef.shape[1], X.shape[1]))
-    step = max(1, VALUES // len(Y))
-    for start in range(0, len(X), step):
-        some = slice(start, start + step)
-        for term in form:
-            for number in range(len(term.factors)):
-                _add(term, number, X[some], Y, coef, found[some])
+    for term in form:
+        for number in range(len(term.factors)):
+            in_tiles = _is_smooth(term, number, X.shape[1])
+            step = len(X) if in_tiles else max(1, VALUES // len(Y))
+            for start in range(0, len(X), step):
+                some = slice(start, start + step)
+                _add(term, number, X[some], Y, coef, found[some], in_tiles)
     return found
 
 
@@ -57,12 +59,11 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
 
     None, too, where some are unbounded: functions of a rough kernel have no slopes.
     """
-    inner, rows, points = unmapped(kernel, X, Y)
-    if inner is not kernel:
-        of_mapped = derivatives(inner, rows, points)
-        return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, kernel.matrix)
+    if isinstance(kernel, Transformed):
+        of_mapped = derivatives(*_mapped(kernel, X, Y))
+        return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, _matrix(kernel))
     form = kernel.tile_form(X.shape[1])
-    if form is None or not _has_slopes(form) or prior_slopes(kernel, X[:1]) is None:
+    if form is None or not _has_slopes(form) or prior_slopes(kernel, X.shape[1]) is None:
         return None
     found = np.zeros((len(X), X.shape[1], len(Y)))
     for term in form:
@@ -76,25 +77,26 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
     return found
 
 
-def prior_slopes(kernel: Kernel, X: Doubles) -> Doubles | None:
-    """Return d/dx_c d/dy_c k(x, y) at y = x, (n_rows, dim): variances of slopes without data.
+def prior_slopes(kernel: Kernel, dim: int) -> Doubles | None:
+    """Return d/dx_c d/dy_e k(x, y) at y = x, (dim, dim): covariances of slopes without data.
 
     None for kernels that are no functions of distances, and where these are infinite.
     """
-    inner, rows, _ = unmapped(kernel, X, None)
-    if inner is not kernel:
-        form = inner.tile_form(rows.shape[1])
-        metric = None if form is None else _curvature(form, rows.shape[1])
-        if metric is None:
-            return None
-        own = np.einsum("kc,k,kc->c", kernel.matrix, metric, kernel.matrix)
-    else:
-        form = kernel.tile_form(X.shape[1])
-        found = None if form is None else _curvature(form, X.shape[1])
-        if found is None:
-            return None
-        own = found
-    return np.broadcast_to(own, (len(X), own.size))
+    if isinstance(kernel, Transformed):
+        matrix = _matrix(kernel)
+        of_mapped = prior_slopes(as_kernel(kernel.kernel), len(matrix))
+        return None if of_mapped is None else matrix.T @ of_mapped @ matrix
+    form = kernel.tile_form(dim)
+    found = None if form is None else _curvature(form, dim)
+    return None if found is None else np.diag(found)
+
+
+def _matrix(kernel: Transformed) -> Doubles:
+    return np.asarray(kernel.matrix, dtype=np.float64)
+
+
+def _mapped(kernel: Transformed, X: Doubles, Y: Doubles) -> tuple[Kernel, Doubles, Doubles]:
+    return as_kernel(kernel.kernel), kernel.mapped(X), kernel.mapped(Y)
 
 
 def _curvature(form: TileForm, dim: int) -> Doubles | None:
@@ -140,15 +142,28 @@ def _has_slopes(form: TileForm) -> bool:
 
 def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
     """Return minus the slopes W of a factor, times the term's weight and other factors."""
-    factor = term.factors[number]
     W: Doubles = slope_matrix(term, number, X, Y)
-    W *= -term.weight * (0.0 if factor.slope is None else factor.slope.weight)
+    W *= _weight(term, number)
     return W
+
+
+def _weight(term: Term, number: int) -> float:
+    slope = term.factors[number].slope
+    return -term.weight * (0.0 if slope is None else slope.weight)
 
 
 def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubles]:
     (u, _), (v, _) = (scaled_columns(rows, factor) for rows in (X, Y))
     return u, v
+
+
+def _is_smooth(term: Term, number: int, dim: int) -> bool:
+    """Say whether a factor of distances has a slope without a pole at 0, by its form."""
+    factor = term.factors[number]
+    table = factor.slope is not None and factor.slope.profile == TABLE_SLOPE
+    if table or factor.metric == ABSOLUTE or not factor.of_distances:
+        return False
+    return abs(_steepness(term, number, dim)) <= STEEPEST
 
 
 def _columns(factor: Factor, dim: int) -> Sequence[int]:
@@ -159,28 +174,36 @@ def _scales(factor: Factor, n_columns: int) -> Doubles:
     return np.broadcast_to(np.asarray(factor.scale, np.float64), n_columns)
 
 
-def _add(term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles) -> None:
+def _add(
+    term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles, in_tiles: bool
+) -> None:
     """Add what a factor of a term gives to gradients (n_rows, n_targets, dim)."""
     factor = term.factors[number]
-    W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
+    u, v = _scaled_rows(factor, X, Y)
+    W = np.empty(0) if in_tiles else _weights(term, number, X, Y)
     if factor.of_distances:
         W[~(np.abs(W) <= STEEPEST)] = 0.0
+
+    def sums(columns: Doubles) -> Doubles:
+        """Return sum_j W_ij coef_jq columns_jc, of shape (n_rows, n_targets, n_columns)."""
+        sides = (coef[:, :, None] * columns[:, None]).reshape(len(v), -1)
+        if in_tiles:
+            found = slope_product(term, number, X, Y, sides) * _weight(term, number)
+        else:
+            found = W @ sides
+        return found.reshape(len(u), coef.shape[1], -1)
+
     with limit_blas(1):  # whose bits depend on its threads
         if not factor.of_distances:
-            parts = _sums(W, coef, v) / 2
+            parts = sums(v) / 2
         elif factor.metric == ABSOLUTE:
             signs = (np.sign(np.subtract.outer(a, b)) for a, b in zip(u.T, v.T, strict=True))
             parts = np.stack([(W * sign) @ coef for sign in signs], axis=2)
         else:
             middle = v.mean(axis=0)
-            parts = (W @ coef)[:, :, None] * (u - middle)[:, None] - _sums(W, coef, v - middle)
+            both = sums(np.insert(v - middle, 0, 1.0, axis=1))
+            parts = both[:, :, :1] * (u - middle)[:, None] - both[:, :, 1:]
     parts *= factor.scale
     # A column may be there twice.
     for place, column in enumerate(_columns(factor, X.shape[1])):
         out[:, :, column] += parts[:, :, place]
-
-
-def _sums(W: Doubles, coef: Doubles, v: Doubles) -> Doubles:
-    """Return sum_j W_ij coef_jq v_jc, of shape (n_rows, n_targets, n_columns)."""
-    columns = (coef[:, :, None] * v[:, None]).reshape(len(v), -1)
-    return (W @ columns).reshape(len(W), coef.shape[1], -1)

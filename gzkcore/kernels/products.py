@@ -25,7 +25,15 @@ from .base import Kernel
 from .fast_sums import FastSums
 from .points import double_pair, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, Factor, Term
-from .tile_matrix import DOUBLE, FactorArrays, factors_matrix, known_terms, multiply
+from .tile_matrix import (
+    DOUBLE,
+    FactorArrays,
+    factors_matrix,
+    known_terms,
+    multiply,
+    of_differences,
+    without_offsets,
+)
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .transformed import unmapped
 
@@ -163,8 +171,9 @@ class KernelOperator(LinearOperator):
             self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
 
     def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
-        rows = TiledRows.of(self.X, term, dtype)
-        return rows, rows if self.Y is None else TiledRows.of(self.Y, term, dtype)
+        X, Y = without_offsets(self.X, self.Y) if of_differences(term) else (self.X, self.Y)
+        rows = TiledRows.of(X, term, dtype)
+        return rows, rows if Y is None else TiledRows.of(Y, term, dtype)
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
@@ -383,13 +392,24 @@ def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) 
 
     It may have a pole at 0. Y=None means X.
     """
+    return factors_matrix(*_sloped(term, number, X.shape[1]), X, Y, DOUBLE)[0]
+
+
+def slope_product(term: Term, number: int, X: Doubles, Y: Doubles, V: Doubles) -> Doubles:
+    """Return the product of `slope_matrix`, which has no pole, with vectors, tile by tile."""
+    sloped, known = _sloped(term, number, X.shape[1])
+    rows, columns = (TiledRows.of(each, sloped, DOUBLE) for each in (X, Y))
+    parts = [multiply(known, rows, columns, V[:, some], False)[0] for some in _columns(V)]
+    return rows.take(np.concatenate(parts, axis=1))
+
+
+def _sloped(term: Term, number: int, dim: int) -> tuple[Term, FactorArrays]:
     factors = [_by_differences(factor) for factor in term.factors]
     factors[number] = _slope_of(factors[number])
-    known = FactorArrays.of(factors, X.shape[1], np.float64, [math.inf] * len(factors))
+    known = FactorArrays.of(factors, dim, np.float64, [math.inf] * len(factors))
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
-    sloped = Term(tuple(factors))
-    return factors_matrix(sloped, known, X, Y, DOUBLE)[0]
+    return Term(tuple(factors)), known
 
 
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:

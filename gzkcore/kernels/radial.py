@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import series as _series
+from gzkcore._util.linalg import eigh
 from gzkcore._util.state import (
     doubles,
     entries,
@@ -365,7 +366,7 @@ def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
     if not weighted.any():  # of norms far out; there may be many columns to decompose for nothing
         return np.eye(values.shape[1], 1)
     if many:  # the spectrum is long: its far end is never used, and this is much faster
-        energy, axes = np.linalg.eigh(weighted @ weighted.T)
+        energy, axes = eigh(weighted @ weighted.T)
         keep = energy > 1e-14 * energy[-1]
         axes = axes[:, keep][:, ::-1] / np.sqrt(energy[keep][::-1])
         rotation = weighted.T @ axes

@@ -5,6 +5,7 @@ k_far is smooth, also at 0, where k need not be. k_near = k - k_far is 0 from e 
 """
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,10 +53,31 @@ class Distance:
 
     def values(self, rows: Doubles, origin: Doubles) -> Doubles:
         """Return the kernel between rows, not scaled, and one other."""
-        found = terms_matrix(self._known, rows, origin[None], DOUBLE)
+        return self._matrix(rows, origin[None])[:, 0]
+
+    def on_grid(self, axes: list[Doubles]) -> Doubles:
+        """Return the kernel between 0 and a grid, given where this lies along scaled columns."""
+        *first, last = axes if len(axes) > 1 else [*axes, np.zeros(1)]
+        rows = np.zeros((math.prod(map(len, first)), max(self.columns) + 1))
+        columns = np.zeros((len(last), rows.shape[1]))
+        for place, t in enumerate(np.meshgrid(*first, indexing="ij")):
+            rows[:, self.columns[place]] = t.ravel() / self.scale[place]
+        if len(axes) > 1:
+            columns[:, self.columns[-1]] = last / self.scale[-1]
+        return self._matrix(rows, columns).reshape([len(t) for t in axes])
+
+    def _matrix(self, rows: Doubles, columns: Doubles) -> Doubles:
+        found = terms_matrix(self._known, rows, columns, DOUBLE)
         if found is None:
             raise NoSplitError
-        return np.asarray(found[:, 0])
+        return np.asarray(found)
+
+    def profile(self, r: Doubles) -> Doubles:
+        """Return the kernel at a distance of scaled rows."""
+        dim = max(self.columns) + 1
+        given = np.zeros((r.size, dim))
+        given[:, self.columns[0]] = r.ravel() / self.scale[0]
+        return self.values(given, np.zeros(dim)).reshape(r.shape)
 
 
 def distances_of(form: TileForm, dim: int) -> list[Distance]:
@@ -121,11 +143,11 @@ class Split:
         series = chebyshev.chebfit(nodes, kernel(e * np.sqrt(1 + nodes / 2)), NODES)
         return cls(kernel, e, tol, np.asarray(chebyshev.cheb2poly(series)[:ORDER], np.float64))
 
-    def far(self, r: Doubles) -> Doubles:
-        """Return k_far."""
-        if self.e == 0:
-            return self.kernel(r)
-        return np.where(r < self.e, self._smooth(r * r), self.kernel(np.maximum(r, self.e)))
+    def far(self, r: Doubles, values: Doubles | None = None) -> Doubles:
+        """Return k_far, where `values` of the kernel may be known."""
+        if values is None:
+            values = self.kernel(np.maximum(r, self.e))
+        return np.where(r < self.e, self._smooth(r * r), values) if self.e else values
 
     def near(self, squares: Doubles) -> Doubles:
         """Return k_near of r^2."""

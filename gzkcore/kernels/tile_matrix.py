@@ -115,6 +115,11 @@ def multiply(
     return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
 
 
+def of_differences(term: Term) -> bool:
+    """Say whether only differences of rows count."""
+    return all(factor.of_distances and factor.power is None for factor in term.factors)
+
+
 def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
     """Subtract the offset of columns that lie far from 0 for their spread, which is exact.
 
@@ -139,9 +144,7 @@ def terms_matrix(
     terms: KnownTerms | None, X: Doubles, Y: Doubles | None, dtype: Any
 ) -> NDArray[Any] | None:
     """Return the matrix of `form_matrix`, by what `known_terms` made of the form."""
-    if all(
-        each.of_distances and each.power is None for term, _ in terms or () for each in term.factors
-    ):
+    if all(of_differences(term) for term, _ in terms or ()):
         X, Y = without_offsets(X, Y)
     total: NDArray[Any] | None = None
     for term, known in terms or ():

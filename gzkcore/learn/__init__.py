@@ -8,6 +8,7 @@
 On features, in passes over the rows:
 
 - `ridge`, `ridge_cv`, `ridge_classifier`, `pca`, `cca`, `kmeans`: the estimators
+- `series_ridge`: ridge regression on the series of a kernel of places
 - `base`, `regression`, `classification`, `components`: what they share
 
 On the whole kernel, by conjugate gradients:

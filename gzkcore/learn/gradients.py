@@ -91,7 +91,7 @@ class GradientAccumulator:
             self._steps = _steps(_extremes(X))
         for rows in _tiles(X):
             tile = _doubles(X[rows])
-            found = _exact_gradients(self.model, tile)  # (n_rows, n_targets, n_features)
+            found = exact_gradients(self.model, tile)  # (n_rows, n_targets, n_features)
             each = self._differences(tile) if found is None else found
             if weight is not None:
                 each *= np.sqrt(weight[rows])[:, None, None]
@@ -214,7 +214,7 @@ def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
     return total
 
 
-def _exact_gradients(model: Any, X: Doubles) -> Doubles | None:
+def exact_gradients(model: Any, X: Doubles) -> Doubles | None:
     """Return the gradients of what a model predicts, where it is made of kernel values."""
     expansion = _expansion(model)
     found = None if expansion is None else gradients(expansion[0], X, *expansion[1:])

@@ -91,7 +91,8 @@ class Reader:
         self.names = getattr(learner, "feature_names_in_", None)
         if self.array is not None:
             self.array = self.rows
-            self.source = Source(Slices(self.rows, self.targets, self.weight, ARRAY_ROWS))
+            at_once = getattr(learner, "_rows_at_once", ARRAY_ROWS)
+            self.source = Source(Slices(self.rows, self.targets, self.weight, at_once))
 
     def _first(self) -> Any:
         """Return the first batch with rows, which will come again."""

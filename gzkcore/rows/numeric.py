@@ -134,6 +134,20 @@ def encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
     return [*found, np.isnan(values).astype(np.float64)] if column["indicator"] else found
 
 
+def slopes_of_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
+    """Return the derivatives of the columns of `encode_number`, by days for dates and durations."""
+    slope = np.where(np.isnan(values), np.nan, 1.0 / column["scale"])
+    if "unit" in column:
+        slope /= column["unit"] + np.abs(values)
+    found = [slope]
+    for period in column.get("periods", ()):
+        rate = 2 * np.pi / PERIODS[period]
+        found += [rate * np.cos(rate * values), -rate * np.sin(rate * values)]
+    if column["indicator"]:
+        found.append(np.zeros(len(values)))
+    return [each * (1.0 if column["holds"] == "numbers" else PERIODS["day"]) for each in found]
+
+
 def filled(column: dict[str, Any], values: Doubles) -> Doubles:
     """Return values with the median where they are missing."""
     return np.where(np.isnan(values), column["fill"], values)

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigvalsh
+from scipy.linalg import LinAlgError
 
 from gzkcore._util.checkpoint import as_checkpoint
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
@@ -262,7 +262,7 @@ class KernelSystem:
                 given.fit(self.rows)
         return preconditioner_for(
             given, self.kernel, self.rows, self.alphas, noise=noise,
-            random_state=self.random_state, linear_time=self.fast is not None,
+            random_state=self.random_state, sums=self.fast,
         )  # fmt: skip
 
     def part(self, rows: Integers) -> "KernelSystem":
@@ -298,8 +298,7 @@ class KernelSystem:
         given, alpha = self._given, float(self.alphas[0])
         values = self._values(self.rows[some]) if given is None else given[np.ix_(some, some)]
         noise = np.ones(some.size) if self.noise is None else self.noise[some]
-        with limit_blas(1):
-            check_definite(eigvalsh(values + np.diag(alpha * noise)), alpha)
+        check_definite(eigh(values + np.diag(alpha * noise), eigvals_only=True), alpha)
 
     @property
     def _given(self) -> Doubles | None:

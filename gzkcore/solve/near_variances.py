@@ -79,10 +79,13 @@ class NearVariances:
         found = [self._of_some(as_double(dense(X[i : i + NEW_ROWS])), alpha) for i in parts]
         return np.concatenate(found)
 
-    def rows_about(self, X: Doubles) -> Integers:
-        """Return the numbers of the rows about each of some new rows, (n_new, m)."""
+    def rows_about(self, X: Doubles, times: int = 1) -> Integers:
+        """Return the numbers of the rows about each of some new rows, (n_new, times m or all)."""
         new: Any = Pairs.of(self.kernel, X, np.float64)
-        tables = [chosen[tree.to(new.rows, count)] for chosen, tree, count in self.levels]
+        tables = [
+            chosen[tree.to(new.rows, min(times * count, len(chosen)))]
+            for chosen, tree, count in self.levels
+        ]
         return np.concatenate(tables, axis=1)
 
     def _of_some(self, X: Doubles, alpha: float) -> Doubles:

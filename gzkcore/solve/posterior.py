@@ -28,6 +28,7 @@ from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, m
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
 from .near_variances import NearVariances
+from .preconditioners import LEAST_ALPHA
 from .trend import Trend, inverse
 
 PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
@@ -36,6 +37,7 @@ PRIOR_ROWS = 256
 JOINT_ROWS = 1 << 12  # old and new, up to which draws are made from their whole matrix
 N_DRAWS = 64  # that a variance is the mean square of
 ROWS = 512  # new ones at a time, beside a factor
+SLOPE_ROWS = 3  # times as many near by tell of slopes: smooth functions average more
 EXACT_ROWS = 64  # new ones, whose variances cost no more solves than the draws
 
 Prior = Callable[[Rows], Doubles]  # draws of f at rows, of shape (n_rows, n_draws)
@@ -118,38 +120,47 @@ class Posterior:
             found += np.einsum("ij,jk,ik->i", u, unknown, u)
         return found
 
-    def slope_variances(self, X: Rows, alpha: float, near: NearVariances | None) -> Doubles:
-        """Return the variance of df / dx_c at each row, (n_rows, d); see `variances`.
+    def slope_variances(
+        self, X: Rows, directions: Doubles, alpha: float, near: NearVariances | None
+    ) -> Doubles:
+        """Return the variance of the slopes of f at each row along its directions, (n_rows, p).
 
-        Given all rows a solve for each column of each row; given rows near by a factor of theirs.
+        Directions are (n_rows, p, d). Given all rows a solve for each, see `variances`; given rows
+        near by a factor of theirs.
         """
         system, rows = self.system, as_double(dense(X))
-        old, found = as_double(system.rows), self._prior_slopes(rows)
-        step = 1 if near is not None else max(1, BLOCK // rows.shape[1])
+        old, prior = as_double(system.rows), self._prior_slopes(rows.shape[1])
+        found: Doubles = np.einsum(
+            "ipc,ipc->ip", directions, np.einsum("ipe,ec->ipc", directions, prior)
+        )
+        step = 1 if near is not None else max(1, BLOCK // directions.shape[1])
+        about: Any = None if near is None else near.rows_about(rows, SLOPE_ROWS)
         for start in range(0, len(rows), step):
             here = slice(start, start + step)
-            some = slice(None) if near is None else near.rows_about(rows[here])[0]
-            D = derivatives(system.kernel, rows[here], old[some])
-            sides = np.asarray(D).reshape(-1, len(old[some])).T
+            some = slice(None) if about is None else about[start]
+            D: Any = derivatives(system.kernel, rows[here], old[some])
+            sides = np.einsum("ipc,icj->ipj", directions[here], D).reshape(-1, D.shape[2]).T
             if near is not None:
-                noise = alpha * near.noise[some]
-                root = cholesky(matrix_of(system.kernel, old[some]) + np.diag(noise), lower=True)
-                taken = np.square(solve_triangle(root, sides)).sum(axis=0)
+                K = matrix_of(system.kernel, old[some])
+                noise = max(alpha, LEAST_ALPHA * float(K.max())) * near.noise[some]
+                with limit_blas(1):  # more threads wait for one another
+                    root = cholesky(K + np.diag(noise), lower=True)
+                    taken = np.square(solve_triangle(root, sides)).sum(axis=0)
             else:
                 taken = self._taken(sides, alpha)
             found[here] -= taken.reshape(found[here].shape)
         if self.trend is not None:
-            found += self._trend_slopes(rows, old, alpha)
+            found += self._trend_slopes(rows, directions, old, alpha)
         return np.maximum(found, 0.0)
 
-    def _prior_slopes(self, X: Doubles) -> Doubles:
-        found = prior_slopes(self.system.kernel, X)
+    def _prior_slopes(self, dim: int) -> Doubles:
+        found = prior_slopes(self.system.kernel, dim)
         if found is None:
             raise ValueError(
                 f"kernel={self.system.kernel!r} gives no standard deviations of slopes; use one "
                 "that is a smooth function of distances: a Gaussian, or a Matern of nu > 1"
             )
-        return np.array(found)
+        return found
 
     def _taken(self, sides: Doubles, alpha: float) -> Doubles:
         """Return b^T A^-1 b of each column."""
@@ -160,15 +171,15 @@ class Posterior:
         found = 2 * np.einsum("ij,ij->j", sides, weights)
         return np.asarray(found - self.system.quadratic_forms(weights, alpha))
 
-    def _trend_slopes(self, X: Doubles, old: Doubles, alpha: float) -> Doubles:
-        """Return u^T (H^T A^-1 H)^-1 u of the trend, with u = dh / dx_c - H^T A^-1 dk / dx_c."""
+    def _trend_slopes(self, X: Doubles, directions: Doubles, old: Doubles, alpha: float) -> Doubles:
+        """Return u^T (H^T A^-1 H)^-1 u of the trend, where u is the slope of h - H^T A^-1 k."""
         trend: Any = self.trend
         of_H, unknown = self.of_trend(alpha)
         origin = np.zeros((1, X.shape[1]))
         own = trend.columns(np.eye(X.shape[1])) - trend.columns(origin)
         slopes: Any = gradients(self.system.kernel, X, old, of_H)  # (n_rows, n_free, d)
-        u = own[None] - slopes.transpose(0, 2, 1)
-        return np.asarray(np.einsum("icj,jk,ick->ic", u, unknown, u))
+        u = np.einsum("ipc,icj->ipj", directions, own[None] - slopes.transpose(0, 2, 1))
+        return np.asarray(np.einsum("ipj,jk,ipk->ip", u, unknown, u))
 
     def _kernel_with(self, X: Rows) -> Doubles:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""

@@ -18,21 +18,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, eigvalsh
+from scipy.linalg import cho_solve
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
 from gzkcore.passes.kernel_passes import Sums, sum_tiles
 from gzkcore.passes.tiles import width_of
 
+from .far_features import FarFeatures, far_part
 from .near_landmarks import SEEN, NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
@@ -59,7 +62,7 @@ class KeptFeatures:
     """
 
     def __init__(self, Z: Floats, width: int | None = None) -> None:
-        self.Z = Z
+        self.Z, self.shape = Z, Z.shape
         self.width = Z.shape[1] if width is None else width
 
     @classmethod
@@ -94,6 +97,11 @@ class KeptFeatures:
     def transposed_product(self, V: Doubles) -> Any:
         """Return Z^T V."""
         return self._sum(lambda rows, Z: Z.T @ V[rows])
+
+    def weighted_gram(self, weights: Doubles) -> Any:
+        """Return Z^T diag(weights) Z."""
+        roots = np.sqrt(weights)
+        return self.gram(lambda rows, Z: Z * roots[rows, None])
 
     def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Any:
         """Return W^T W for W = factor(rows, Z[rows]), a tile at a time."""
@@ -155,6 +163,9 @@ NEIGHBOURS = 31
 # sphere (Matern-1/2, 3/2, lengths .1 and .02, alpha .1 and .001) 3 to 4 steps became 4 to 8, and a
 # fit took .65 to .82 of the processor time.
 FEW_NEIGHBOURS, FEW_SEEN = 15, 16
+# What these cost: nanoseconds of a thread for each row, and steps, at so many rows: 4 to 8 at
+# 200,000, 13 at 10^6, 25 at 3 10^6 and 65 at 10^7.
+NEAR_ROW, NEAR_STEPS, NEAR_STEPS_AT, NEAR_POWER = 6200, 13, 1e6, 0.7
 # Columns up to which the landmarks about a row tell it what the rest would; in more columns balls
 # have more of them than a row sees.
 FEW_COLUMNS = 3
@@ -230,7 +241,7 @@ class LowRank(Preconditioner):
 
     Parameters
     ----------
-    features : KeptFeatures
+    features : KeptFeatures or FarFeatures
         Z (n, p).
     diagonal, shifts, noise
         See `Diagonal`.
@@ -245,7 +256,7 @@ class LowRank(Preconditioner):
 
     def __init__(
         self,
-        features: KeptFeatures,
+        features: KeptFeatures | FarFeatures,
         diagonal: Doubles,
         shifts: Doubles,
         noise: Doubles,
@@ -256,9 +267,11 @@ class LowRank(Preconditioner):
         self.n_components, self.nbytes = features.width, features.nbytes
         self.left = float((np.maximum(diagonal - features.squares(), 0.0) / noise).sum())
         self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
-        roots = 1 / np.sqrt(noise)
-        gram = features.gram(lambda rows, Z: Z * roots[rows, None])
-        self._factors = {mu: factor_of(gram, mu) for mu in np.unique(self.mu).tolist()}
+        gram = features.weighted_gram(1 / noise)
+        self._factors = {
+            mu: cholesky(shifted(gram, np.full(len(gram), mu)), overwrite=True)
+            for mu in np.unique(self.mu).tolist()
+        }
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
@@ -266,7 +279,7 @@ class LowRank(Preconditioner):
         scaled: Doubles = R / noise
         inner = self.features.transposed_product(scaled)
         for j, value in enumerate(mu.tolist()):
-            inner[:, j] = cho_solve((self._factors[value], True), inner[:, j])
+            inner[:, j] = solve_factored(self._factors[value], inner[:, j : j + 1])[:, 0]
         scaled -= self.features.product(inner) / noise
         scaled /= mu
         return scaled
@@ -287,7 +300,7 @@ class LowRank(Preconditioner):
         """Return log det P for the alpha of this number."""
         mu = float(self.mu[column])
         inner = 2 * float(np.log(np.diag(self._factors[mu])).sum())
-        n, p = self.features.Z.shape
+        n, p = self.features.shape
         return inner + (int(n) - int(p)) * math.log(mu) + float(np.log(self.noise).sum())
 
     def sample(self, normals: Doubles, column: int) -> Doubles:
@@ -379,7 +392,7 @@ def preconditioner_for(
     *,
     noise: ArrayLike | None = None,
     random_state: Seed = None,
-    linear_time: bool = False,
+    sums: FastSums | None = None,
 ) -> Preconditioner:
     """Make a `Preconditioner` of K(X, X) + alpha N for each of several alphas.
 
@@ -401,16 +414,18 @@ def preconditioner_for(
         The diagonal of N, > 0; None: ones.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the landmarks and of the order of rows.
-    linear_time : bool, default=False
-        Whether products with K take linear time: then more steps with a cheaper preconditioner are
-        faster.
+    sums : FastSums, optional
+        K(X, X), where products with it take linear time: then more steps with a cheaper
+        preconditioner are faster.
 
     Notes
     -----
     "auto" chooses as follows. The diagonal, if it gives a condition number below 4. With at most
     2,000 rows, 512 features. With at most three columns, landmarks, of which each row uses 48, and
-    31 neighbours (16 and 15 with linear_time): one landmark for 16 rows up to 2,048, and more, up
-    to 4,096, if they can be factored in the time of a kernel product. With more columns, features
+    31 neighbours (16 and 15 with sums): one landmark for 16 rows up to 2,048, and more, up to
+    4,096, if they can be factored in the time of a kernel product. With sums, the kernel's lowest
+    harmonics or frequencies instead, if they are expected to cost less: for smooth kernels of
+    millions of rows. With more columns, features
     and 31 neighbours, with as many features (256 to 4,096, at most 1 GiB) as can be multiplied in
     the time of four kernel products; with 10,000 or more rows more features, if a trial with a
     tenth of the rows shows that they save more time than they cost. For kernels without a compiled
@@ -445,7 +460,7 @@ def preconditioner_for(
     began = time.perf_counter()
     rows: Doubles = np.asarray(X, dtype=np.float64)
     problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
-    problem.linear_time = linear_time
+    problem.sums = sums
     made = _make(given, problem)
     made.seconds, made.made_for = time.perf_counter() - began, made_for
     return made
@@ -491,7 +506,7 @@ class _Problem:
     Sizes are those for n_rows rows, of which X may be some.
     """
 
-    linear_time = False  # what a product with K takes
+    sums: FastSums | None = None  # products with K in linear time
 
     def __init__(
         self,
@@ -550,7 +565,7 @@ class _Problem:
         """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
         some = self.some(SAMPLED_ROWS // 2)
         roots = 1 / np.sqrt(self.noise[some])
-        values = eigvalsh(roots[:, None] * matrix(some) * roots)
+        values = eigh(roots[:, None] * matrix(some) * roots, eigvals_only=True)
         return float(values[-1]) * len(self.X) / len(some)
 
 
@@ -596,7 +611,10 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     elif pairs is not None and dim <= FEW_COLUMNS:
         count = min(problem.most, count_landmarks(n, dim))
         n_neighbours, n_seen = problem.n_neighbours, SEEN
-        if problem.linear_time:
+        if problem.sums is not None:
+            far = far_part(problem.sums, problem.shifts, problem.noise)
+            if far is not None and far.cost < _cost_of_near(problem.sums, len(problem.shifts)):
+                return LowRank(far.features(), problem.diagonal, problem.shifts, problem.noise)
             n_neighbours, n_seen = FEW_NEIGHBOURS, FEW_SEEN
         return NearLandmarks(
             problem.kernel, problem.X, pairs, count, n_neighbours, n_seen, problem.shifts,
@@ -609,6 +627,13 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     if pairs is not None:
         return _near_and_far(problem, features, pairs)
     return _low_rank(problem, features)
+
+
+def _cost_of_near(sums: FastSums, n_shifts: int) -> float:
+    """Return the nanoseconds of a thread that a solution with landmarks and neighbours takes."""
+    n = sums.shape[0]
+    steps = NEAR_STEPS * (n / NEAR_STEPS_AT) ** NEAR_POWER
+    return float(n_shifts * NEAR_ROW * n + steps * ((n_shifts + 1) // 2) * sums.cost)
 
 
 def _by_features(problem: _Problem, features: Any, pairs: Pairs | None) -> Preconditioner:

@@ -6,6 +6,8 @@ on L + 2 rings (`_compiled/legendre.pyx`) go round both poles and are transforme
 exponentials are summed at the points by a nonuniform FFT. The adjoint takes the same steps back.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import fft, ifft, next_fast_len
@@ -28,8 +30,8 @@ class HarmonicSums:
 
     Parameters
     ----------
-    X : ndarray of shape (n, 3)
-        Unit rows.
+    angles : sequence of 2 arrays of shape (n,)
+        Longitudes and colatitudes, see `angles_of`.
     degree : int
         L.
     tol : float
@@ -41,13 +43,11 @@ class HarmonicSums:
     bytes, and while it works 200 L^2.
     """
 
-    def __init__(self, X: Doubles, degree: int, tol: float) -> None:
+    def __init__(self, angles: Sequence[Doubles], degree: int, tol: float) -> None:
         self.degree = degree
-        theta = np.arctan2(np.hypot(X[:, 0], X[:, 1]), X[:, 2])
-        phi = np.arctan2(X[:, 1], X[:, 0])
-        self.exponentials = Exponentials([phi, theta], [2 * degree + 1] * 2, tol)
+        self.exponentials = Exponentials(angles, [2 * degree + 1] * 2, tol)
         self.n_rings = next_fast_len(degree + 1) + 1
-        self._parity = (-1.0) ** np.arange(degree + 1)[:, None]
+        self._parity: Doubles = np.where(np.arange(degree + 1) % 2, -1.0, 1.0)[:, None]
 
     def synthesis(self, coefficients: Complexes, n_threads: int = 1) -> Complexes:
         """Return the sum of coefficients times harmonics at every point."""
@@ -72,19 +72,33 @@ class HarmonicSums:
         """Return the sum of values times conjugate harmonics over all points."""
         L, last = self.degree, self.n_rings - 1
         kept = self.exponentials.adjoint(values, n_threads)
-        turned = np.zeros((2 * L + 1, 2 * last), np.complex128)
-        turned[:, : L + 1], turned[:, 2 * last - L :] = kept[:, : L + 1], kept[:, L + 1 :]
-        circle = ifft(turned, axis=1, overwrite_x=True, workers=n_threads)
         rings = np.zeros((L + 1, self.n_rings, 2), np.complex128)
-        for rows, half, parity in (
-            (slice(0, L + 1), rings[:, :, 0], self._parity),
-            (slice(None, L, -1), rings[1:, :, 1], self._parity[1:]),
-        ):
-            half[...] = circle[rows, : last + 1]
-            half[:, 1:last] += parity * circle[rows, :last:-1]
+        rings[:, :, 0] = on_rings(kept[: L + 1], last, self._parity, n_threads)
+        rings[1:, :, 1] = on_rings(kept[:L:-1], last, self._parity[1:], n_threads)
         found = np.zeros((L + 1, L + 1, 2), np.complex128)
         _legendre.legendre_adjoint(rings.view(np.float64), found.view(np.float64), n_threads)
         return found
+
+
+def angles_of(X: Doubles) -> list[Doubles]:
+    """Return longitudes and colatitudes of rows of any length."""
+    theta = np.arctan2(np.hypot(X[:, 0], X[:, 1]), X[:, 2])
+    return [np.arctan2(X[:, 1], X[:, 0]), theta]
+
+
+def on_rings(sums: Complexes, last: int, parity: Doubles, n_threads: int = 1) -> Complexes:
+    """Return weights of rings theta_j = pi j / last from sums of exp(-i kappa theta) along axis 1.
+
+    They sum exponentials of the same frequencies, of the given parity under theta -> -theta, to
+    what the sums give.
+    """
+    L = sums.shape[1] // 2
+    turned = np.zeros((len(sums), 2 * last), np.complex128)
+    turned[:, : L + 1], turned[:, 2 * last - L :] = sums[:, : L + 1], sums[:, L + 1 :]
+    circle = ifft(turned, axis=1, overwrite_x=True, workers=n_threads)
+    rings: Complexes = circle[:, : last + 1].copy()
+    rings[:, 1:last] += parity * circle[:, :last:-1]
+    return rings
 
 
 def zonal_coefficients(cosines: Doubles) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from sklearn.base import clone
 
+from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
@@ -96,7 +97,8 @@ class Edge:
 
 def _leverages(columns: Doubles) -> Doubles:
     """Return how far rows are from the middle of the columns; 0 where there are too few rows."""
-    axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
+    with limit_blas(1):
+        axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
     axes = axes[:, sizes > ROUNDING * sizes.max(initial=0)]
     if 2 * axes.shape[1] > len(columns):
         return np.zeros(len(columns))

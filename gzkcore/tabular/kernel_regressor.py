@@ -10,8 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_targets
+from gzkcore._util.validation import check_bool, check_targets
+from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
+from gzkcore.learn.gradients import exact_gradients
+from gzkcore.learn.kernel_ridge import KernelRidge, check_not_source
 from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
@@ -291,8 +294,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             f"{MOST_WIDENING:g}; so {within:.0f} % of the rows at the edge are within 1.96 of them."
         )
 
-    def predict(self, X: Data, return_std: bool = False) -> Any:
-        """Predict the targets.
+    def predict(self, X: Data, return_std: bool = False, return_gradient: bool = False) -> Any:
+        """Predict the targets, and how they change with each column of numbers.
 
         Parameters
         ----------
@@ -308,6 +311,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             column, or it has 8 or more categories: then it grows by how much these differ. If the
             model predicts the mean, the standard deviation is
             that of y everywhere: 0 if all training targets were equal, NaN after a fit to one row.
+        return_gradient : bool, default=False
+            Also return the derivatives of the prediction by each column of numbers; with
+            `return_std` their standard deviations too. Not for sources.
 
         Returns
         -------
@@ -315,8 +321,37 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         std : ndarray of the same shape
             Only if `return_std` is True. For an iterable of batches, an iterator over the results
             of each batch; for a Dask collection, a Dask array (or two) that is not yet computed.
+        gradient, gradient_std : ndarray of shape (n_samples, n_features_in_), or dict
+            Of several targets (n_samples, n_targets, n_features_in_). For a data frame a dict from
+            names of columns to arrays like y. Only with `return_gradient`, the second only with
+            `return_std` too.
+
+        Notes
+        -----
+        Slopes are in units of the target by units of the column, by days for dates, and by
+        kilometres to the north and to the east for degrees of latitude and longitude. Categories,
+        columns encoded by ranks and columns left out have none: NaN in an array, not in a dict. By
+        a missing number the slope is NaN. Standard deviations of slopes need a smooth kernel, see
+        `KernelRidge.predict`, and no features. They are widened as those of predictions, but never
+        narrowed, and no more beyond the rows; NaN in rows with values of which the fit knew
+        nothing, or if the model is a mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from gzkcore import KernelRegressor
+        >>> x = np.linspace(0, 3, 200)
+        >>> table = pd.DataFrame({"length": x, "kind": ["a", "b"] * 100})
+        >>> model = KernelRegressor(kernel="gaussian", random_state=0).fit(table, x**2)
+        >>> y, slope = model.predict(table[100:101], return_gradient=True)
+        >>> bool(abs(slope["length"][0] - 2 * x[100]) < 0.01)
+        True
         """
         check_is_fitted(self)
+        check_bool("return_gradient", return_gradient)
+        if return_gradient:
+            return self._with_slopes(X, return_std)
         shape = () if self._flat else self._means.shape
         model = self._for_workers(return_std=return_std) if is_source(X) else self
         if return_std and is_dask(X):
@@ -335,13 +370,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
         check_is_fitted(self)
         rows, unknown = self.encoder_._encoded(X, type(self).__name__)
-        mean = self._mean(rows)
-        shape = mean.shape[:1] if self._flat else mean.shape
         if self.model_ is None:
+            mean = self._mean(rows)
             unknown_scales = np.full_like(self._scales, np.nan)
             std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
         else:
-            _, std = self.model_.predict(rows, return_std=True)
+            predicted, std = self.model_.predict(rows, return_std=True)
+            mean = self._in_units(predicted)
             widening_of_rows = np.tile(self._widening, (len(rows), 1))
             guessed = np.zeros(len(rows), dtype=bool)
             if hasattr(self, "_widening_incomplete"):
@@ -361,7 +396,55 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             )
             varies = self._scales > 0
             std = np.maximum(std, ROUNDING * varies * (np.abs(mean) + self._scales))
+        shape = mean.shape[:1] if self._flat else mean.shape
         return mean.reshape(shape), std.reshape(shape)
+
+    def _with_slopes(self, X: Data, return_std: bool) -> Any:
+        check_not_source(X)
+        X = as_frame(X)
+        found = self.predict(X, return_std)
+        with collected_warnings():  # which there were already
+            rows, unknown, places, directions = self.encoder_._with_slopes(X)
+        gone = np.isnan(directions).any(axis=2)[:, None]
+        slopes = self._slopes(rows, np.nan_to_num(directions), return_std)
+        if return_std:
+            slopes[1] *= self._widened_slopes(rows, unknown)[:, :, None]
+        results = [*found] if return_std else [found]
+        for unscaled in slopes:
+            each = np.where(gone, np.nan, unscaled * self._scales[:, None])
+            each = each[:, 0] if self._flat else each
+            if hasattr(X, "columns"):
+                names = [self.encoder_.columns_[place]["name"] for place in places]
+                results.append(dict(zip(names, np.moveaxis(each, -1, 0), strict=True)))
+            else:
+                every = np.full((*each.shape[:-1], self.n_features_in_), np.nan)
+                every[..., places] = each
+                results.append(every)
+        return tuple(results)
+
+    def _slopes(self, rows: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
+        """Return slopes of the model, (n, n_targets, n_columns), and perhaps their deviations."""
+        if isinstance(self.model_, KernelRidge):
+            return self.model_._slopes(rows, directions, return_std)
+        if self.model_ is None:
+            flat = np.zeros((len(rows), len(self._means), directions.shape[1]))
+            return [flat, flat + np.nan][: 1 + return_std]
+        gradient: Any = exact_gradients(self.model_, rows)
+        if return_std or gradient is None:
+            raise ValueError(
+                "a model on features has no standard deviations of slopes, and no slopes if its "
+                "kernel has none; fit with form='whole' and a smooth kernel such as 'gaussian'"
+            )
+        return [np.einsum("iqc,ipc->iqp", gradient, directions)]
+
+    def _widened_slopes(self, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
+        """Return the factors of deviations of slopes, NaN where nothing is known."""
+        factors = np.tile(self._widening, (len(rows), 1))
+        if hasattr(self, "_widening_incomplete"):
+            factors[self.encoder_.incomplete(rows)] = self._widening_incomplete
+        factors[(factors == 0).any(axis=1) | unknown.any(axis=1)] = np.nan
+        varies = 1.0 if self._noise is None else self._noise.factors(rows)
+        return np.maximum(factors * varies, 1.0)
 
     def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         """Return how means of encoded rows vary with what stands for unknown values.

@@ -60,7 +60,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import LatLonToSphere, from_west, off_globe, widest_gap
+from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
 from gzkcore.features.base import plain_output
 from gzkcore.rows.categories import (
     FREQUENT,
@@ -88,7 +88,15 @@ from gzkcore.rows.meaning import (
     meaning_of,
     tell,
 )
-from gzkcore.rows.numeric import PERIODS, encode_number, filled, number_of, periods_of, unit_of
+from gzkcore.rows.numeric import (
+    PERIODS,
+    encode_number,
+    filled,
+    number_of,
+    periods_of,
+    slopes_of_number,
+    unit_of,
+)
 from gzkcore.rows.values import Values, about_sentinel, bare, missing_of, sentinel_of
 
 from .looks import Look
@@ -337,11 +345,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._encoded(X)[0]
 
-    def _encoded(self, X: Data, caller: str = "") -> tuple[Doubles, NDArray[np.bool_]]:
+    def _encoded(
+        self, X: Data, caller: str = "", slopes: dict[int, Any] | None = None
+    ) -> tuple[Doubles, NDArray[np.bool_]]:
         """Return encoded rows, and by row and column, which values the fit knew nothing like.
 
         These are a number missing that no row of the fit missed, and a category that none had.
-        Errors name the class that was called.
+        Errors name the class that was called. `slopes` takes the derivatives by each column of the
+        columns that encode it, NaN where it is missing.
         """
         check_is_fitted(self, "columns_")
         _, columns, _ = columns_of(X, self, caller or type(self).__name__)
@@ -368,6 +379,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     there = values if west is None else from_west(values, west)
                     looks[place].add_numbers(there)
                     parts.extend(encode_number(description, there))
+                    if slopes is not None and "quantiles" not in description:
+                        slopes[place] = slopes_of_number(description, there)
                 case "category":
                     texts = spelt_as(description, texts_of(values, missing))
                     unknown[:, place] = new_levels(description, texts)
@@ -378,12 +391,46 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     both = (description, values), (self.columns_[other], found[other])
                     degrees = [filled(column, its_values) for column, its_values in both]
                     parts.extend(_on_sphere(np.column_stack(degrees)).T)
+                    if slopes is not None:
+                        ways = LatLonToSphere().north_east(_from_west(np.column_stack(degrees)))
+                        ways += (0.0 * (values + found[other]))[:, None, None]  # NaN: missing
+                        slopes[place], slopes[other] = ways.transpose(1, 2, 0)
                 case "nothing":
                     parts.append(np.zeros(len(values)))
+        if slopes is not None:
+            self._by_kilometres(slopes, found)
         if self._looks is None:
             for told in filter(None, (look.told() for look in looks)):
                 warn(told, UserWarning)
         return np.column_stack(parts), unknown
+
+    def _with_slopes(self, X: Data) -> tuple[Doubles, NDArray[np.bool_], list[int], Doubles]:
+        """Return `_encoded`, which columns have slopes, and the derivatives of rows by these.
+
+        Their shape is (n_samples, n_columns, n_features_out).
+        """
+        slopes: dict[int, Any] = {}
+        rows, unknown = self._encoded(X, slopes=slopes)
+        if not slopes:
+            raise ValueError("there are no slopes, since no column has numbers; predict without")
+        places = sorted(slopes)
+        found = np.zeros((len(rows), len(places), rows.shape[1]))
+        for among, place in enumerate(places):
+            column = self.columns_[place]
+            source = column["other"] if column["kind"] == "longitude" else place
+            found[:, among, self.sources_ == source] = np.stack(slopes[place], axis=1)
+        return rows, unknown, places, found
+
+    def _by_kilometres(self, slopes: dict[int, Any], values: list[Values]) -> None:
+        """Turn slopes by degrees of places, which are encoded as numbers, into those by km."""
+        both = place_columns([str(column["name"]) for column in self.columns_])
+        if both and "west" in self.columns_[both[1]]:
+            radius = np.cos(np.radians(values[both[0]].astype(np.float64)))
+            radius[radius < 1e-12] = np.nan  # at a pole no way is east
+            for place, size in zip(both, (np.ones(1), radius), strict=True):
+                degree = math.radians(EARTH_KM) * size
+                if place in slopes:
+                    slopes[place] = [each / degree for each in slopes[place]]
 
     def groups(self) -> Groups:
         """Return which encoded columns belong together."""

@@ -479,10 +479,11 @@ class TableLearner(BaseEstimator):
         """Return predictions of encoded rows in units of the targets, of shape (n, n_targets)."""
         if self.model_ is None:
             return np.tile(self._means, (len(rows), 1))
-        found: Doubles = self.model_.predict(rows).reshape(len(rows), -1)
-        found *= self._scales
-        found += self._means
-        return found
+        return self._in_units(self.model_.predict(rows))
+
+    def _in_units(self, predicted: Doubles) -> Doubles:
+        """Return predictions of the model in units of the targets, of shape (n, n_targets)."""
+        return predicted.reshape(len(predicted), -1) * self._scales + self._means
 
 
 def standardised(learner: TableLearner, Y: Doubles) -> Doubles:

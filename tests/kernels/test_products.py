@@ -728,3 +728,16 @@ def test_nothing_of_the_callers_is_written_to():
         array.setflags(write=False)
     KernelOperator(Matern(1.5), X) @ V
     KernelOperator(NeuralTangent(), sphere(300, 3)) @ V
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(2.0), Matern(0.5, [0.2, 0.37]), Laplacian(1.0)], ids=repr
+)
+def test_an_offset_of_columns_costs_no_digits(kernel):
+    """Numbers of 1e8 have differences of eight digits; scaled first, they would lose more."""
+    far = 1e8 + np.random.default_rng(0).random((500, 2))
+    V = np.random.default_rng(1).standard_normal((500, 2))
+    expected = kernel(far - 1e8) @ V
+    np.testing.assert_allclose(KernelOperator(kernel, far) @ V, expected, rtol=0, atol=1e-11)
+    found = KernelOperator(kernel, far[:9], far) @ V
+    np.testing.assert_allclose(found, expected[:9], rtol=0, atol=1e-11)

@@ -8,7 +8,7 @@ from scipy.fft import dct
 from gzkcore import reference
 from gzkcore._compiled import legendre
 from gzkcore._util.nonuniform import Exponentials
-from gzkcore.sphere.transforms import HarmonicSums, zonal_coefficients
+from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficients
 
 finufft = pytest.importorskip("finufft")
 formulas = reference.fast_sums
@@ -33,7 +33,7 @@ def test_sums_and_adjoint_are_those_of_the_reference():
         {m: complex(*rng.standard_normal(2)) for m in range(-ell, ell + 1)} for ell in range(6)
     ]
     values = rng.standard_normal(len(X)) + 1j * rng.standard_normal(len(X))
-    sums = HarmonicSums(X, 5, 1e-13)
+    sums = HarmonicSums(angles_of(X), 5, 1e-13)
     expected = formulas.harmonic_synthesis(coefficients, X.tolist())
     np.testing.assert_allclose(sums.synthesis(as_array(coefficients)), expected, atol=1e-10)
     adjoint = formulas.harmonic_adjoint(values.tolist(), X.tolist(), 5)
@@ -95,7 +95,7 @@ def test_zonal_functions_are_sums_of_harmonics():
     weights = zonal_coefficients(cosines)
     angles = np.arccos(np.clip(X @ X.T, -1, 1))
     K = np.cos(angles[:, :, None] * np.arange(8)) @ cosines
-    sums = HarmonicSums(X, 7, 1e-13)
+    sums = HarmonicSums(angles_of(X), 7, 1e-13)
     v = np.linspace(-1, 1, len(X)) + 0j
     np.testing.assert_allclose(sums.synthesis(weights[:, None] * sums.adjoint(v)), K @ v, atol=1e-9)
 
@@ -120,9 +120,9 @@ def test_exponentials_are_those_of_the_reference():
 
 def test_groups_of_points_change_nothing_but_rounding(monkeypatch):
     X, v = sphere(9000, 3), np.linspace(0, 1, 9000) + 0j
-    one = HarmonicSums(X, 8, 1e-10)
+    one = HarmonicSums(angles_of(X), 8, 1e-10)
     monkeypatch.setattr("gzkcore._util.nonuniform.POINTS_OF_GROUP", 100)
-    some = HarmonicSums(X, 8, 1e-10)
+    some = HarmonicSums(angles_of(X), 8, 1e-10)
     assert len(some.exponentials.groups) > 1
     np.testing.assert_allclose(some.adjoint(v, 2), one.adjoint(v), atol=1e-10)
     c = one.adjoint(v)

@@ -1,0 +1,538 @@
+"""Kernel ridge regression in one pass, on the first terms of a kernel's series.
+
+On the unit sphere a kernel is a series of harmonics, in a periodic box one of exponentials
+(`kernels/fast_sums.py`). All that ridge regression on its first terms needs of the rows are sums of
+exponentials of their angles (`passes/exponential_sums.py`): few numbers for any number of rows, the
+same for every kernel and alpha.
+"""
+
+import copy
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve
+from sklearn.exceptions import NotFittedError
+
+from gzkcore._util.nonuniform import check_finufft
+from gzkcore._util.state import (
+    all_or_nothing,
+    doubles,
+    entries,
+    holds,
+    ints,
+    number,
+    plain,
+    stored,
+    whole,
+)
+from gzkcore._util.typing import Data, Doubles, Integers
+from gzkcore._util.validation import check_integer, check_positive, check_same_class, dense
+from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
+from gzkcore.kernels.aliases import WithKernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.fast_sums import Sphere, periodic_weights
+from gzkcore.kernels.split import (
+    MOST_COLUMNS,
+    Distance,
+    NoSplitError,
+    Split,
+    distances_of,
+    radius_of,
+)
+from gzkcore.passes.exponential_sums import ExponentialSums
+from gzkcore.passes.streams import Reader, Step, valid_rows
+from gzkcore.solve.far_features import FINER, FarFeatures, Frequencies, Harmonics, cut
+from gzkcore.solve.preconditioner import Preconditioner, factor_of
+from gzkcore.solve.solve import conjugate_gradients
+
+from .base import Resumable, Solved
+from .regression import Regressor, check_alphas
+
+__all__ = ["SeriesRidge"]
+
+SAMPLES_TOL = 1e-10  # of the series itself, relative to k(x, x)
+DIGITS = 1e-12  # of transforms of nodes and of predictions
+FACTORED = 2500  # functions of the lowest frequencies, whose system is factored
+FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # of conjugate gradients
+MOST_LEFT = 1e-3  # of the kernel, relative to k(x, x), where a box repeats
+LAST, POWER_STEPS = 0.9, 10  # of the highest frequency, which tell how dense the rows lie
+FLOOR = 1e-3  # of the standard deviation of y: errors below do no harm without noise
+
+
+class SeriesRidge(Resumable, WithKernel, Regressor):
+    """Kernel ridge regression on places in one pass, for dense rows of any number.
+
+    The kernel is cut to the first terms of its series: harmonics on the sphere, exponentials in a
+    periodic box. Then one pass over the rows gives all that is needed, in memory that does not
+    depend on their number, for every kernel and alpha (`solved_for`).
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        As for `KernelRidge`, a function of one distance.
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        > 0, the variance of the noise relative to the kernel's.
+    box : array-like of shape (2, d), default=None
+        Lowest and highest corner of a periodic box in one to three columns: longer than the rows by
+        the reach of the kernel. None: rows are on the unit sphere, see `LatLonToSphere`.
+    degree : int, default=128
+        >= 1, the highest degree of harmonics, or the highest frequency along the longest side.
+    tol : float, default=0.1
+        > 0, the largest error that the solution of the equations leaves anywhere, relative to the
+        standard deviation of what is predicted there.
+    max_iter : int, default=500
+        >= 1, the most steps to it.
+
+    Attributes
+    ----------
+    moments_ : ExponentialSums
+        All that is kept of the rows.
+    coef_ : ndarray of shape (n_functions,) or (n_targets, n_functions)
+    intercept_ : float or ndarray of shape (n_targets,)
+        The mean of y, which is subtracted.
+    noise_variance_ : float or ndarray of shape (n_targets,)
+        The mean squared residual.
+    error_bound_ : float or ndarray of shape (n_targets,)
+        By how much predictions may differ from the exact solution, relative to their standard
+        deviations without noise: at most `tol`.
+    missing_std_ : float or ndarray of shape (n_targets,)
+        The standard deviation, before any rows are seen, of what the series leaves out.
+    n_iter_ : int or ndarray of shape (n_targets,)
+        Steps of conjugate gradients.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only if all column names of X are strings.
+
+    Raises
+    ------
+    ValueError
+        When it is solved: where gaps between the rows leave the solution less exact than `tol`, or
+        where the rows tell more than the series can represent.
+    ImportError
+        Without finufft.
+
+    See Also
+    --------
+    KernelRidge : The whole kernel, for rows in memory: exact in gaps, and for rough kernels.
+
+    Notes
+    -----
+    Time: a few hundred nanoseconds a row, then some hundred transforms of degree^3 operations.
+    Memory: 256 (degree + 1)^2 bytes and more for each target, 16 (4 degree + 1)^d in d columns.
+
+    Let A = Z^T Z + alpha I for the functions Z at the rows, and r the residual of A c = b. A
+    prediction is off by z^T A^-1 r, at most (z^T A^-1 z)^(1/2) |r| / alpha^(1/2), where the first
+    factor times the standard deviation s of the noise is that of the prediction. So the error is at
+    most |r| / (s alpha^(1/2)) of it, in gaps too. There directions are nearly free, and steps many.
+
+    What the series leaves out is a kernel, too. Its largest eigenvalue on the rows is about the
+    first weight that is left out, times how dense the rows lie. Above alpha the rows tell more than
+    the series can represent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import SeriesRidge
+    >>> X = np.random.default_rng(0).standard_normal((5000, 3))
+    >>> X /= np.linalg.norm(X, axis=1)[:, None]
+    >>> model = SeriesRidge("gaussian", alpha=0.1, degree=20)
+    >>> for part in np.split(X, 5):
+    ...     _ = model.partial_fit(part, part[:, 0] * part[:, 2])
+    >>> model.predict([[0.6, 0.0, 0.8]]).round(2)
+    array([0.48])
+    """
+
+    _state = stored(
+        box=plain().if_there(),
+        kernel_=holds(Kernel),
+        moments_=holds(ExponentialSums),
+        y_offset_=doubles() | doubles("t"),
+        _solution=entries(
+            coef_=doubles("p") | doubles("t", "p"),
+            weights=doubles("w") | doubles("v", "w") | doubles("u", "v", "w"),
+            intercept_=number() | doubles("t"),
+            noise_variance_=number() | doubles("t"),
+            error_bound_=number() | doubles("t"),
+            missing_std_=number() | doubles("t"),
+            n_iter_=whole() | ints("t"),
+        ).if_there(),
+    )
+
+    coef_ = Solved()
+    intercept_ = Solved()
+    noise_variance_ = Solved()
+    error_bound_ = Solved()
+    missing_std_ = Solved()
+    n_iter_ = Solved()
+
+    _rows_at_once = 1 << 20  # of an array: each time takes an FFT
+    kernel_: Kernel
+    moments_: ExponentialSums
+    y_offset_: Doubles
+    _solution: dict[str, Any]
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float | ArrayLike = 1.0,
+        *,
+        box: ArrayLike | None = None,
+        degree: int = 128,
+        tol: float = 0.1,
+        max_iter: int = 500,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.box = box
+        self.degree = degree
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "moments_")
+
+    @property
+    def _target_shape(self) -> tuple[int, ...]:
+        return self.y_offset_.shape
+
+    def _columns(self, X: Any, reset: bool = False) -> Any:
+        return valid_rows(dense(super()._columns(X, reset)))
+
+    def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return X, y - self.y_offset_, sample_weight
+
+    def _outdate(self) -> None:
+        self.__dict__.pop("_solution", None)
+
+    def _fit(self, reader: Reader, step: Step) -> None:
+        self._start(reader, step)
+        self._solved()
+
+    def _for_workers(self, return_std: bool = False) -> Self:
+        self._solved()
+        model = super()._for_workers()
+        model.moments_ = self.moments_._emptied()
+        return model
+
+    def _start(self, reader: Reader, step: Step | None = None) -> None:
+        check_finufft("SeriesRidge")
+        check_integer("degree", self.degree, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_positive("tol", self.tol)
+        if not reader.resume(self):
+            self.kernel_ = reader.resolve(as_exact_kernel(self.kernel))
+            self.y_offset_ = np.asarray(reader.typical().mean(axis=0))
+            self.moments_ = ExponentialSums(*self._place(reader.rows.shape[1]))
+            self._series()  # raises for what has none
+        reader.accumulate(self, self.moments_, step)
+
+    def _place(self, dim: int) -> tuple[Doubles | None, list[int]]:
+        """Return the box and twice the highest frequencies."""
+        if self.box is None:
+            if dim != 3:
+                raise ValueError(
+                    f"X has {dim} columns, but the unit sphere has 3; pass "
+                    "LatLonToSphere().transform(places), or a box"
+                )
+            return None, [2 * self.degree] * 2
+        box = np.asarray(self.box, np.float64)
+        if box.shape != (2, dim) or dim > MOST_COLUMNS or not (box[0] < box[1]).all():
+            raise ValueError(
+                f"box={self.box!r} must be the lowest and the highest corner, of shape (2, {dim}), "
+                f"in at most {MOST_COLUMNS} columns"
+            )
+        sides = box[1] - box[0]
+        highest = np.maximum(1, np.round(self.degree * sides / sides.max())).astype(int)
+        return box, [2 * each for each in highest.tolist()]
+
+    @all_or_nothing
+    def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a batch of rows to those seen so far, and return self.
+
+        If an error or an interrupt occurs, nothing changes. Equations are solved when first asked.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        """
+        if self.__sklearn_is_fitted__():
+            summands = self._summands(*self._rows(X, y, sample_weight))
+            self._outdate()
+            self.moments_.add(*summands)
+            return self
+        reader = Reader(X, y, sample_weight, one_pass=True)
+        reader.begin(self)
+        self._start(reader)
+        return self
+
+    @all_or_nothing
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another model has seen, and return self; the other is not changed."""
+        check_same_class(self, other)
+        for model in (self, other):
+            if not model.__sklearn_is_fitted__():
+                raise NotFittedError("a SeriesRidge to be merged is not fitted; call fit first")
+        if other.y_offset_.shape != self.y_offset_.shape:
+            raise ValueError(
+                f"the other model has targets of shape {other.y_offset_.shape}, this one "
+                f"{self.y_offset_.shape}; merge models with the same targets"
+            )
+        offset = (other.y_offset_ - self.y_offset_).reshape(-1)
+        self.moments_.merge(other.moments_.shifted(offset))
+        self._outdate()
+        return self
+
+    def solved_for(
+        self, kernel: str | Kernel | KernelFunction | None = None, alpha: Any = None
+    ) -> Self:
+        """Return a model of the same rows with another kernel or alpha; no row is read again.
+
+        Parameters
+        ----------
+        kernel : str or Kernel, optional
+            With numbers for its parameters; None: that of this model.
+        alpha : float or array-like of shape (n_targets,), optional
+            None: that of this model.
+        """
+        self._check_fitted()
+        made = copy.copy(self)
+        made._outdate()
+        if kernel is not None:
+            made.kernel = kernel
+            some = np.eye(self.n_features_in_)
+            made.kernel_ = as_exact_kernel(kernel).resolve(some)
+            if repr(made.kernel_) != repr(as_exact_kernel(kernel).resolve(2 * some)):
+                raise ValueError(
+                    f"kernel={kernel!r} takes parameters from rows, but no rows are kept; "
+                    "pass numbers"
+                )
+        if alpha is not None:
+            made.alpha = alpha
+        made._solved()
+        return made
+
+    # ---- the series and its solution
+
+    def _series(self) -> tuple[Doubles, float, float]:
+        """Return weights of the functions, the next one, and the variance that is left out."""
+        moments, dim = self.moments_, int(self.n_features_in_)
+        highest, distance = self._highest(), self._distance()
+        if moments.box is None:
+            sphere = Sphere(distance, 1.0, SAMPLES_TOL)
+            split = Split.at(sphere.profile, 0.0, SAMPLES_TOL)
+            found = sphere.weights(split, (FINER * highest[0],))[:, 0]
+            kept, after = found[: highest[0] + 1], float(found[highest[0] + 1])
+            total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
+        else:
+            sides = (moments.box[1] - moments.box[0]) * distance.scale
+            found = periodic_weights(distance.on_grid, sides, [FINER * most for most in highest])
+            kept = cut(found, highest)
+            after = max(
+                float(np.moveaxis(found, axis, 0)[(most + 1, *[0] * (dim - 1))])
+                for axis, most in enumerate(highest)
+            )
+            total = float(np.maximum(kept, 0.0).sum())
+        own = float(self.kernel_.diag(np.eye(1, dim))[0])
+        return kept, max(after, 0.0), max(own - total, 0.0)
+
+    def _highest(self) -> list[int]:
+        """Return the highest degree, or frequencies."""
+        highest = [most // 2 for most in self.moments_.highest]
+        return highest[:1] if self.moments_.box is None else highest
+
+    def _distance(self) -> Distance:
+        """Return the distance that the kernel is a function of."""
+        dim = int(self.n_features_in_)
+        form, unit = self.kernel_.tile_form(dim), np.eye(dim)
+        try:
+            if form and self.moments_.box is None and radius_of(form, unit, unit) is not None:
+                return Distance((0, 1, 2), (1.0, 1.0, 1.0), form)
+            if form and self.moments_.box is not None:
+                distances = distances_of(form, dim)
+                if len(distances) == 1 and distances[0].columns == tuple(range(dim)):
+                    return distances[0]
+        except NoSplitError:
+            pass
+        raise ValueError(
+            f"kernel={self.kernel!r} is no function of one distance between all columns; use one "
+            "such as Matern(nu=1.5, length_scale=0.1), or KernelRidge"
+        )
+
+    def _check_box(self) -> None:
+        """Raise where the kernel reaches round the box, from rows to rows."""
+        box, extent = self.moments_.box, self.moments_.extent
+        if box is None:
+            return
+        gap = (box[1] - box[0]) - (extent[1] - extent[0])
+        dim = len(gap)
+        at = np.zeros((dim, dim))
+        np.fill_diagonal(at, gap)
+        reached = np.abs(self.kernel_(at, np.zeros((1, dim)))[:, 0]) / self.kernel_.diag(at)
+        if (reached > MOST_LEFT).any():
+            column = int(reached.argmax())
+            raise ValueError(
+                f"the box is longer than the rows by {gap[column]:g} in column {column}, where "
+                f"kernel={self.kernel_!r} is still {reached[column]:.2g} of its largest value, and "
+                "rows at opposite ends would be neighbours; pass a longer box, or a shorter length"
+            )
+
+    def _features(self, angles: Any, weights: Doubles) -> FarFeatures:
+        kind = Harmonics if self.moments_.box is None else Frequencies
+        return kind(angles, weights, DIGITS, np.arange(len(angles[0])))
+
+    def _solved(self) -> dict[str, Any]:
+        self._check_fitted()
+        if not hasattr(self, "_solution"):
+            self._solution = self._solve()
+        return self._solution
+
+    def _solve(self) -> dict[str, Any]:
+        given = check_alphas(self.alpha, "alpha", self._target_shape)
+        if not (given > 0).all():
+            raise ValueError(f"alpha={self.alpha!r} must be > 0: without noise gaps have no bound")
+        moments = self.moments_
+        self._check_box()
+        total = moments.squares[0]
+        means = moments.sums[1:].reshape(len(moments.sums) - 1, -1)[:, 0] / total
+        centred = moments.shifted(-means)
+        alphas = np.broadcast_to(given, len(means)).astype(np.float64)
+        weights, after, left_out = self._series()
+        angles, of_nodes = centred.nodes()
+        features = self._features(angles, weights)
+        self._check_series(after, float(alphas.min()), angles, weights, of_nodes)
+        b = features.transposed_product(of_nodes[:, 1:])
+
+        def product(V: Doubles) -> Doubles:
+            return features.transposed_product(of_nodes[:, :1] * features.product(V))
+
+        lowest = _Lowest(features, self._low(angles, weights), of_nodes[:, 0], alphas)
+        squares = centred.squares[1:]
+        scale, tol = np.linalg.norm(b, axis=0), np.full(len(means), FIRST_TOL)
+        coef, steps = np.zeros_like(b), np.zeros(len(means), np.intp)
+        noise = bound = np.zeros(len(means))
+        while True:
+            found = conjugate_gradients(
+                product, b, alphas, preconditioner=lowest, tol=float(max(tol.min(), LEAST_TOL)),
+                max_iter=int(max(1, self.max_iter - steps.max())), start=coef,
+            )  # fmt: skip
+            coef, steps = found.coef, steps + found.n_iter
+            residual = b - product(coef) - alphas * coef
+            # |y - Z c|^2 = y^T y - c^T b - c^T (b - Z^T Z c)
+            rss = squares - (coef * (b + residual + alphas * coef)).sum(axis=0)
+            least = FLOOR**2 * squares / total
+            noise = np.maximum(rss / total, least)
+            allowed = np.sqrt(alphas * noise)
+            bound = np.linalg.norm(residual, axis=0) / np.where(allowed > 0, allowed, 1.0)
+            if (bound <= self.tol).all():
+                break
+            tol = np.where(scale > 0, 0.5 * self.tol * allowed / np.where(scale > 0, scale, 1), 1.0)
+            if steps.max() >= self.max_iter or tol.min() < LEAST_TOL or not found.n_iter.any():
+                errors = features.product(lowest.solve(residual, np.arange(len(means))))
+                self._refuse(bound, steps, errors, angles)
+        shape = self._target_shape
+        return {
+            "coef_": coef.T.reshape(*shape, -1), "weights": weights,
+            "intercept_": (self.y_offset_ + means.reshape(shape))[()],
+            "noise_variance_": noise.reshape(shape)[()],
+            "error_bound_": bound.reshape(shape)[()],
+            "missing_std_": np.sqrt(left_out * noise / alphas).reshape(shape)[()],
+            "n_iter_": steps.reshape(shape)[()],
+        }  # fmt: skip
+
+    def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
+        """Return the functions of the lowest frequencies, at nodes."""
+        highest = self._highest()
+        if self.moments_.box is None:
+            return self._features(angles, weights[: min(highest[0], math.isqrt(FACTORED) - 1) + 1])
+        count = math.prod(2 * most + 1 for most in highest)
+        share = min(1.0, (FACTORED / count) ** (1 / len(highest)))
+        return self._features(angles, cut(weights, [max(1, int(share * most)) for most in highest]))
+
+    def _check_series(
+        self, after: float, alpha: float, angles: Any, weights: Doubles, of_nodes: Doubles
+    ) -> None:
+        """Raise where the rows tell more than the series can represent.
+
+        How dense the rows lie is the largest eigenvalue of the Gram matrix of the last functions,
+        by a few steps of the power method.
+        """
+        frequency = _frequencies(weights, self.moments_.box is None)
+        last = self._features(angles, (frequency >= LAST * frequency.max()).astype(np.float64))
+        v, dense = np.random.default_rng(0).standard_normal((last.width, 1)), 0.0
+        for _ in range(POWER_STEPS):
+            v = last.transposed_product(of_nodes[:, :1] * last.product(v / np.linalg.norm(v)))
+            dense = float(np.linalg.norm(v))
+        if after * dense > alpha:
+            raise ValueError(
+                f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
+                f"{after * dense / alpha:.2g} times as much as the noise, alpha={alpha:g}; pass a "
+                "higher degree, or use KernelRidge, which takes the whole kernel"
+            )
+
+    def _refuse(self, bound: Doubles, steps: Integers, errors: Doubles, angles: Any) -> None:
+        """Raise for gaps, and say where the solution is least exact."""
+        node = int(np.abs(errors).max(axis=1).argmax())
+        place = [float(each[node]) for each in angles]
+        if self.moments_.box is None:
+            where = f"latitude {90 - math.degrees(place[1]):.3g}, "
+            where += f"longitude {(math.degrees(place[0]) + 180) % 360 - 180:.3g}"
+        else:
+            low, high = self.moments_.box
+            at = low + np.array(place) / (2 * np.pi) * (high - low)
+            where = ", ".join(f"{each:.4g}" for each in at)
+        raise ValueError(
+            f"after {int(steps.max())} steps predictions may be off by {bound.max():.2g} of their "
+            f"standard deviations, most likely near {where}, but tol={self.tol:g}: the rows leave "
+            "gaps. Use KernelRidge, whose steps do not depend on them, or a larger alpha, a larger "
+            "max_iter, or a lower degree"
+        )
+
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
+        if return_std:
+            raise ValueError(
+                "SeriesRidge has no standard deviations; use KernelRidge, or return_std=False"
+            )
+        solution = self._solved()
+        features = self._features(self.moments_.angles(X), solution["weights"])
+        mean = features.product(np.atleast_2d(solution["coef_"]).T)
+        mean += np.atleast_1d(solution["intercept_"])
+        return mean, None
+
+
+def _frequencies(weights: Doubles, on_sphere: bool) -> Doubles:
+    """Return the degree of each weight, or its highest frequency relative to the box's."""
+    if on_sphere:
+        return np.arange(len(weights), dtype=np.float64)
+    found = np.zeros(weights.shape)
+    for axis, size in enumerate(weights.shape):
+        each = np.abs(np.fft.fftfreq(size, 1 / size)) / max(size // 2, 1)
+        found = np.maximum(found, each.reshape([-1 if k == axis else 1 for k in range(found.ndim)]))
+    return found
+
+
+class _Lowest(Preconditioner):
+    """The system of the lowest frequencies, factored, and the diagonal of the others.
+
+    The diagonal is that of rows which lie everywhere alike.
+    """
+
+    def __init__(
+        self, features: FarFeatures, low: FarFeatures, of_nodes: Doubles, alphas: Doubles
+    ) -> None:
+        self._places = features.among(low)
+        density = of_nodes.sum() / features.measure
+        self._squares = density * np.square(features.roots)
+        gram = low.weighted_gram(of_nodes)
+        self._factors = {alpha: factor_of(gram, alpha) for alpha in np.unique(alphas).tolist()}
+        self._alphas = alphas
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R, see `Preconditioner`."""
+        alphas = self._alphas[columns]
+        found: Doubles = R / (self._squares[:, None] + alphas)
+        for j, alpha in enumerate(alphas.tolist()):
+            found[self._places, j] = cho_solve((self._factors[alpha], True), R[self._places, j])
+        return found

@@ -1,0 +1,410 @@
+"""Features Z of places that take no memory for rows: a kernel's lowest harmonics or frequencies.
+
+On the sphere, and in a periodic box, a kernel is a series (`kernels/fast_sums.py`). Its first
+functions times the roots of their weights are features. Z V and Z^T V are one transform for two
+columns. The Gram matrix takes one more: a product of two functions up to degree L is a sum of those
+up to 2 L, so that the sums of these over the rows give all its entries.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._compiled import legendre as _legendre
+from gzkcore._util.nonuniform import Complexes, Exponentials
+from gzkcore._util.threads import limit_blas, n_threads
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.kernels.fast_sums import Box, FastSums, Sphere, Transform, by_pairs, spread_cost
+from gzkcore.kernels.split import Split
+from gzkcore.sphere.transforms import HarmonicSums, on_rings
+
+__all__ = ["Frequencies", "Harmonics"]
+
+ROOT_2 = math.sqrt(2)
+BLOCK = 256  # rows of a Gram matrix that are looked up at once
+MOST_FUNCTIONS = 1 << 14
+BYTES_OF_ROW = 1200  # of the Gram matrix and a factor, at most: less than neighbours would take
+COUNTED_ROWS = 1 << 16  # by which it is told how dense the rows lie
+# In nanoseconds of a thread: a multiply-add of a factor, and of its triangles for a vector.
+FACTORED, SOLVED = 0.02, 0.8
+STEPS = 3.0  # to a residual of 1e-3, for each unit of the root of the condition number
+CELLS = 1 << 13
+# Relative errors of transforms: a share of alpha over the largest eigenvalue, from and to.
+DIGITS, LEAST_DIGITS, MOST_DIGITS = 1e-2, 1e-13, 1e-6
+# Weights are of a grid so many times as fine as the frequencies: rough kernels have more.
+FINER = 8
+
+
+class FarFeatures:
+    """Z (n, p), whose columns are real functions at rows, times the roots of their weights.
+
+    First come the functions `own` that are real, then sqrt(2) times the real parts, then sqrt(2)
+    times the imaginary parts of the functions `first`, of which `second` are the conjugates. All
+    three are places in the coefficients of a transform, whose point j is the row order[j].
+
+    Notes
+    -----
+    Either product costs a transform for each two columns. Memory: that of the transform.
+    """
+
+    nbytes = 0  # for rows
+    measure = 1.0  # of all points: functions have a mean square of 1 / measure
+    _square: float
+
+    def __init__(
+        self,
+        transform: Transform,
+        coefficients: tuple[int, ...],
+        places: tuple[Integers, Integers, Integers],
+        weights: Doubles,
+        order: Integers,
+    ) -> None:
+        self.transform, self.coefficients, self.order = transform, coefficients, order
+        self.own, self.first, self.second = places
+        of_columns = weights.take(np.concatenate([self.own, self.first, self.first]))
+        self.roots = np.sqrt(np.maximum(of_columns, 0.0))
+        self.shape, self.width = (len(order), len(self.roots)), len(self.roots)
+
+    def among(self, few: "FarFeatures") -> Integers:
+        """Return which columns are those of other features, up to a lower frequency."""
+        own, first = np.split(self._up_to(few), [len(self.own)])
+        return np.flatnonzero(np.concatenate([own, first, first]))
+
+    def padded(self, V: Doubles) -> Doubles:
+        """Return V: columns need no padding."""
+        return V
+
+    def product(self, V: Doubles) -> Doubles:
+        """Return Z V."""
+        found = np.empty((self.shape[0], V.shape[1]))
+        own, real, imaginary = self._parts(V * self.roots[:, None])
+
+        def add(two: slice, threads: int) -> None:
+            given = np.zeros(math.prod(self.coefficients), np.complex128)
+            given[self.own] = _pair(own[:, two])
+            cosines, sines = _pair(real[:, two]) / ROOT_2, _pair(imaginary[:, two]) / ROOT_2
+            given[self.first], given[self.second] = cosines - 1j * sines, cosines + 1j * sines
+            sums = self.transform.synthesis(given.reshape(self.coefficients), threads)
+            of_two = sums.view(np.float64).reshape(-1, 2)
+            found[self.order, two] = of_two[:, : two.stop - two.start]
+
+        by_pairs(add, V.shape[1])
+        return found
+
+    def transposed_product(self, V: Doubles) -> Doubles:
+        """Return Z^T V."""
+        found = np.empty((self.width, V.shape[1]))
+        own, real, imaginary = self._parts(found)
+
+        def add(two: slice, threads: int) -> None:
+            sums = self.transform.adjoint(_pair(V[self.order, two]), threads).ravel()
+            first, second = sums[self.first], sums[self.second]
+            for part, value in (
+                (own, sums[self.own]),
+                (real, (first + second) / ROOT_2),
+                (imaginary, 1j * (first - second) / ROOT_2),
+            ):
+                part[:, two] = value.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
+
+        by_pairs(add, V.shape[1])
+        found *= self.roots[:, None]
+        return found
+
+    def weighted_gram(self, weights: Doubles) -> Doubles:
+        """Return Z^T diag(weights) Z; what is above the diagonal means nothing."""
+        with limit_blas(1):
+            gram = self._gram(weights[self.order].astype(np.complex128))
+        gram *= self.roots
+        gram *= self.roots[:, None]
+        return gram
+
+    def squares(self) -> Doubles:
+        """Return |z|^2 of every row, which is that of all."""
+        return np.full(self.shape[0], self._square)
+
+    def _parts(self, V: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+        ends = len(self.own), len(self.own) + len(self.first)
+        return V[: ends[0]], V[ends[0] : ends[1]], V[ends[1] :]
+
+    def _gram(self, weights: Complexes) -> Doubles:
+        """Return the lower triangle of the sums of weights times products of two functions."""
+        raise NotImplementedError
+
+    def _up_to(self, few: Any) -> NDArray[np.bool_]:
+        """Say of the functions `own` and `first` which others have."""
+        raise NotImplementedError
+
+
+def _pair(V: Doubles) -> Complexes:
+    """Return one or two columns as one of complex numbers."""
+    return np.asarray(V[:, 0] + 1j * V[:, 1] if V.shape[1] == 2 else V[:, 0], np.complex128)
+
+
+class Harmonics(FarFeatures):
+    """Z of unit rows, Z Z^T = sum_l w_l (2 l + 1) / (4 pi) P_l(<x, y>).
+
+    Parameters
+    ----------
+    angles : sequence of 2 arrays of shape (n,)
+        Longitudes and colatitudes of points.
+    weights : ndarray of shape (L + 1,)
+        w, of which negative ones are 0.
+    tol : float
+        Relative error of a sum.
+    order : ndarray of shape (n,)
+        The row of each point.
+
+    Notes
+    -----
+    p = (L + 1)^2. The Gram matrix costs 2 L p^2 multiply-adds.
+    """
+
+    measure = 4 * np.pi
+
+    def __init__(
+        self, angles: Sequence[Doubles], weights: Doubles, tol: float, order: Integers
+    ) -> None:
+        L = len(weights) - 1
+        m, ell = np.triu_indices(L + 1)
+        first = 2 * (m * (L + 1) + ell)
+        places = first[m == 0], first[m > 0], first[m > 0] + 1
+        shape = (L + 1, L + 1, 2)
+        of_places = np.broadcast_to(weights[:, None], shape)
+        super().__init__(HarmonicSums(angles, L, tol), shape, places, of_places, order)
+        self.degree, self.tol, self._angles = L, tol, angles
+        self._degrees = np.concatenate([ell[m == 0], ell[m > 0]])
+        self._square = float((2 * np.arange(L + 1) + 1) @ np.maximum(weights, 0.0)) / (4 * np.pi)
+
+    def _up_to(self, few: Any) -> NDArray[np.bool_]:
+        return np.asarray(self._degrees <= few.degree)
+
+    def _gram(self, weights: Complexes) -> Doubles:
+        sums = Exponentials(self._angles, [4 * self.degree + 1] * 2, self.tol)
+        return harmonic_gram(sums.adjoint(weights, n_threads()))
+
+
+def harmonic_gram(sums: Complexes) -> Doubles:
+    """Return sums of products of two real harmonics up to degree L: the lower triangle.
+
+    Given are the sums of exp(-i (mu phi + kappa theta)) for |mu|, |kappa| <= 2 L, in the order of
+    FFTs. A product of harmonics of orders m and k is P_lm P_jk times cosines and sines of (k - m)
+    phi and (k + m) phi; along meridians it is a sum of exponentials up to 2 L, so that weights on 2
+    L + 2 rings sum it exactly.
+    """
+    L = (len(sums) - 1) // 4
+    last = 2 * L + 1
+    parity: Doubles = np.where(np.arange(last) % 2, -1.0, 1.0)[:, None]
+    rings = on_rings(sums[:last], last, parity)
+    P = np.empty((L + 1, L + 1, last + 1))  # of order m, degree l, at every ring
+    one, values = np.zeros((L + 1, L + 1, 4)), np.empty((L + 1, last + 1, 4))
+    for ell in range(L + 1):
+        one[: ell + 1, ell, 0] = 1
+        _legendre.legendre_synthesis(one, values, n_threads())
+        P[:, ell] = values[:, :, 0]
+        one[: ell + 1, ell, 0] = 0
+    starts = np.concatenate([[0], np.cumsum(np.arange(L + 1, 0, -1))])
+    n_first = int(starts[-1]) - (L + 1)
+    gram = np.zeros(((L + 1) ** 2, (L + 1) ** 2))
+    for m in range(L + 1):
+        a = slice(int(starts[m]), int(starts[m + 1]))
+        sines_a = slice(a.start + n_first, a.stop + n_first)
+        for k in range(m, L + 1):
+            b = slice(int(starts[k]), int(starts[k + 1]))
+            sines_b = slice(b.start + n_first, b.stop + n_first)
+            less, more = rings[k - m], rings[k + m]
+            scale = (1.0 if m else 1 / ROOT_2) * (1.0 if k else 1 / ROOT_2)
+
+            def product(w: Any, m: int = m, k: int = k, scale: float = scale) -> Doubles:
+                return np.asarray((P[k, k:] * (scale * w)) @ P[m, m:].T)
+
+            gram[b, a] = product(less.real + more.real)
+            if k:
+                gram[sines_b, a] = product(-less.imag - more.imag)
+            if m:
+                gram[sines_a, b] = product(less.imag - more.imag).T
+                gram[sines_b, sines_a] = product(less.real - more.real)
+    return gram
+
+
+class Frequencies(FarFeatures):
+    """Z of angles on the torus, Z Z^T = sum_k c_k cos <k, x - y>.
+
+    Parameters
+    ----------
+    angles : sequence of d arrays of shape (n,)
+    weights : ndarray of shape (2 K_1 + 1, ..., 2 K_d + 1)
+        c_k, even, in the order of FFTs, of which negative ones are 0.
+    tol : float
+        Relative error of a sum.
+    order : ndarray of shape (n,)
+        The row of each point.
+
+    Notes
+    -----
+    p is the number of weights. The Gram matrix looks up its entries: sums of exponentials.
+    """
+
+    def __init__(
+        self, angles: Sequence[Doubles], weights: Doubles, tol: float, order: Integers
+    ) -> None:
+        self.highest = [size // 2 for size in weights.shape]
+        grid = np.meshgrid(
+            *[np.fft.fftfreq(size, 1 / size).astype(np.intp) for size in weights.shape],
+            indexing="ij",
+        )
+        k = np.stack([each.ravel() for each in grid], axis=1)
+        leading = np.take_along_axis(k, (k != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
+        first = np.flatnonzero(leading > 0)
+        second = np.ravel_multi_index(tuple((-k[first] % weights.shape).T), weights.shape)
+        self.k, self.tol = k[np.concatenate([[0], first])], tol
+        transform = Exponentials(angles, weights.shape, tol)
+        places = np.zeros(1, np.intp), first, second
+        super().__init__(transform, weights.shape, places, weights, order)
+        self._angles, self._square = transform.angles, float(self.roots @ self.roots)
+
+    def _up_to(self, few: Any) -> NDArray[np.bool_]:
+        return np.asarray((np.abs(self.k) <= few.highest).all(axis=1))
+
+    def _gram(self, weights: Complexes) -> Doubles:
+        shape = [4 * most + 1 for most in self.highest]
+        sums = Exponentials(self._angles, shape, self.tol)
+        found = sums.adjoint(weights, n_threads()).ravel()
+        own = np.where(self.k.any(axis=1), 1.0, 1 / ROOT_2)
+        n_all = len(self.k)
+        gram = np.zeros((self.width, self.width))
+
+        def at(k: Integers) -> Complexes:
+            places = np.ravel_multi_index(tuple(np.moveaxis(k % shape, -1, 0)), shape)
+            return np.asarray(found[places])
+
+        for start in range(0, n_all, BLOCK):
+            a = slice(start, min(start + BLOCK, n_all))
+            scale = own[a, None] * own
+            less = at(self.k[None] - self.k[a, None]) * scale
+            more = at(self.k[None] + self.k[a, None]) * scale
+            gram[a, :n_all] = less.real + more.real
+            sines = slice(max(a.start, 1) + n_all - 1, a.stop + n_all - 1)
+            kept = slice(1, None) if start == 0 else slice(None)
+            gram[sines, :n_all] = (less.imag - more.imag)[kept]
+            gram[sines, n_all:] = (less.real - more.real)[kept, 1:]
+        return gram
+
+
+# ---- the choice
+
+
+@dataclass(frozen=True)
+class FarPart:
+    """The first terms of a kernel's series; the nanoseconds that it costs to solve with them."""
+
+    sums: FastSums
+    weights: Doubles
+    tol: float
+    cost: float
+
+    def features(self) -> FarFeatures:
+        """Return them as features of the rows."""
+        angles, order = _angles(self.sums), self.sums.order
+        if isinstance(self.sums.parts[0].space, Sphere):
+            return Harmonics(angles, self.weights[:, 0], self.tol, order)
+        return Frequencies(angles, self.weights, self.tol, order)
+
+
+def _angles(sums: FastSums) -> Sequence[Doubles]:
+    transform: Any = sums.parts[0].at_rows
+    angles: Sequence[Doubles] = getattr(transform, "exponentials", transform).angles
+    return angles
+
+
+def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
+    """Return the cheapest first terms by which K + alpha N is solved, None if there are none.
+
+    The largest eigenvalue of what they leave is the next weight times how dense the rows lie.
+    """
+    if len(sums.parts) > 1:
+        return None
+    space, n = sums.parts[0].space, sums.shape[0]
+    most = min(MOST_FUNCTIONS, int(math.sqrt(BYTES_OF_ROW * n / 16)))
+    sizes = [size for size in _sizes(space) if _count(space, size) <= most]
+    if not sizes:
+        return None
+    weights = _weights(space, sizes[-1])
+    dense = _density(space, _angles(sums), n) * float(np.mean(1 / noise))
+    best = None
+    for size in sizes:
+        kept = weights[: size[0] + 1] if isinstance(space, Sphere) else cut(weights, size)
+        p = _count(space, size)
+        left = dense * max(float(weights[place]) for place in _next(space, size))
+        steps = STEPS * math.sqrt(1 + max(left, 0.0) / shifts.min())
+        digits = DIGITS * shifts.min() / (dense * float(weights.max()))
+        if digits < LEAST_DIGITS:
+            continue
+        digits = min(digits, MOST_DIGITS)
+        apply = space.fixed_cost(size) + 2 * n * spread_cost(len(_angles(sums)), digits)
+        pairs = (len(shifts) + 1) // 2
+        step = pairs * (sums.cost + apply) + len(shifts) * SOLVED * p**2
+        cost = len(shifts) * FACTORED * p**3 + max(steps, 2.0) * step
+        if best is None or cost < best.cost:
+            best = FarPart(sums, kept, digits, cost)
+    return best
+
+
+def _sizes(space: Sphere | Box) -> list[tuple[int, ...]]:
+    """Return degrees, or highest frequencies along each axis, which grow by sqrt(2)."""
+    powers = [2.0 ** (power / 2) for power in range(30)]
+    if isinstance(space, Sphere):
+        return [(int(8 * power),) for power in powers]
+    relative = space.sides / space.sides.max()
+    return [tuple(np.maximum(1, relative * 4 * power).astype(int).tolist()) for power in powers]
+
+
+def _count(space: Sphere | Box, size: tuple[int, ...]) -> int:
+    """Return how many functions there are."""
+    if isinstance(space, Sphere):
+        return (size[0] + 1) ** 2
+    return math.prod(2 * each + 1 for each in size)
+
+
+def _weights(space: Sphere | Box, size: tuple[int, ...]) -> Doubles:
+    """Return weights up to more than the size: those of a rough kernel take a finer grid."""
+    split = Split.at(space.profile, 0.0, space.tol)
+    return space.weights(split, tuple(FINER * each for each in size))
+
+
+def cut(weights: Doubles, highest: Sequence[int]) -> Doubles:
+    """Return the weights of exponentials up to lower frequencies."""
+    for axis, most in enumerate(highest):
+        weights = weights.take(np.arange(-most, most + 1), axis, mode="wrap")
+    return np.ascontiguousarray(np.fft.ifftshift(weights))
+
+
+def _next(space: Sphere | Box, size: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the places of the first weights that are left out."""
+    if isinstance(space, Sphere):
+        return [(size[0] + 1, 0)]
+    axes = range(len(size))
+    return [tuple((size[k] + 1) * (k == axis) for k in axes) for axis in axes]
+
+
+def _density(space: Sphere | Box, angles: Sequence[Doubles], n: int) -> float:
+    """Return the rows in a unit of the measure under which functions are orthonormal, about a row.
+
+    That is the mean over rows of how many others are in their cell.
+    """
+    step = -(-n // COUNTED_ROWS)
+    some = [each[::step] for each in angles]
+    if isinstance(space, Sphere):
+        shares = [some[0] / (2 * np.pi), (1 - np.cos(some[1])) / 2]
+    else:
+        shares = [each / (2 * np.pi) for each in some]
+    each = int(CELLS ** (1 / len(shares)))
+    places = [(share % 1.0 * each).astype(np.intp) for share in shares]
+    flat = np.ravel_multi_index(tuple(places), [each] * len(shares))
+    counts = np.bincount(flat, minlength=1)
+    others = float((counts * (counts - 1)).sum()) / len(flat)
+    total = 4 * np.pi if isinstance(space, Sphere) else 1.0
+    return float((1 + others * step) * each ** len(shares) / total)

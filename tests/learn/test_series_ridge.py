@@ -1,0 +1,197 @@
+"""Ridge regression on a kernel's series: beside the whole kernel, in passes, and what it refuses."""
+
+import numpy as np
+import pytest
+from points import sphere
+
+from gzkcore import KernelRidge, LatLonToSphere, Matern, SeriesRidge, load, reference
+from gzkcore.kernels import Gaussian, Laplacian, NeuralTangent
+from gzkcore.learn import series_ridge as module
+
+finufft = pytest.importorskip("finufft")
+BOX = np.array([[-0.5, -0.5], [1.5, 1.7]])
+
+
+def table(place, n=1500, seed=0):
+    """Return rows, targets and new rows; in the plane within [0, 1]^2."""
+    rng = np.random.default_rng(seed)
+    X = sphere(n, 3, seed=seed) if place == "sphere" else rng.uniform(size=(n, 2))
+    y = 3 + np.sin(4 * X[:, 0]) * X[:, 1] + 0.2 * rng.standard_normal(n)
+    new = sphere(200, 3, seed=9) if place == "sphere" else rng.uniform(size=(200, 2))
+    return X, y, new
+
+
+def model_of(place, **options):
+    kernel = Matern(nu=2.5, length_scale=0.5) if place == "sphere" else Gaussian(gamma=8.0)
+    given = {"alpha": 0.1, "degree": 24} | ({} if place == "sphere" else {"box": BOX, "degree": 10})
+    return SeriesRidge(kernel, **{**given, **options})
+
+
+@pytest.mark.parametrize("place", ["sphere", "plane"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_kernel_ridge_on_the_first_terms(place, weighted):
+    X, y, new = table(place)
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(X)) if weighted else None
+    model = model_of(place, tol=1e-4).fit(X, y, weight)
+    mean = np.average(y, weights=weight)
+    whole = KernelRidge(model.kernel, alpha=0.1, tol=1e-9).fit(X, y - mean, weight)
+    difference = model.predict(new) - mean - whole.predict(new)
+    assert abs(model.intercept_ - mean) < 1e-9
+    assert np.abs(difference).max() < 0.02
+    # Of the first terms themselves it is the exact solution, but for what the bound allows.
+    Z = model._features(model.moments_.angles(X), model._solution["weights"])
+    at_new = model._features(model.moments_.angles(new), model._solution["weights"])
+    columns, of_new = (each.product(np.eye(each.width)) for each in (Z, at_new))
+    w = np.ones(len(X)) if weight is None else weight
+    A = columns.T @ (w[:, None] * columns) + 0.1 * np.eye(Z.width)
+    b = columns.T @ (w * (y - mean))
+    exact = of_new @ np.linalg.solve(A, b)
+    deviations = np.sqrt(model.noise_variance_ * (of_new * np.linalg.solve(A, of_new.T).T).sum(1))
+    errors = np.abs(model.predict(new) - mean - exact)
+    assert (errors <= model.error_bound_ * deviations + 1e-9).all()
+    assert model.error_bound_ <= 1e-4
+    bound = reference.fast_sums.series_error_bound(b - A @ model.coef_, 0.1, model.noise_variance_)
+    assert model.error_bound_ == pytest.approx(bound, rel=0.05, abs=1e-8)
+    rss = np.average((y - mean - columns @ model.coef_) ** 2, weights=weight)
+    assert model.noise_variance_ == pytest.approx(rss, rel=1e-6)
+
+
+@pytest.mark.parametrize("tol", [1.0, 0.1, 1e-2])
+def test_the_bound_holds_in_gaps(tol, monkeypatch):
+    """Rows on a third of the sphere, and no factored system: many steps, each of which is checked."""
+    monkeypatch.setattr(module, "FACTORED", 4)
+    X, y, _ = table("sphere", 3000)
+    kept = (X[:, 2] > 0.2) | (X[:, 0] > 0.8)
+    new = sphere(400, 3, seed=5)
+    model = model_of("sphere", tol=tol, alpha=0.01, max_iter=5000).fit(X[kept], y[kept])
+    exact = model_of("sphere", tol=1e-7, alpha=0.01, max_iter=5000).fit(X[kept], y[kept])
+    columns, of_new = (
+        part.product(np.eye(part.width))
+        for part in (
+            model._features(model.moments_.angles(rows), model._solution["weights"])
+            for rows in (X[kept], new)
+        )
+    )
+    A = columns.T @ columns + 0.01 * np.eye(columns.shape[1])
+    deviations = np.sqrt(model.noise_variance_ * (of_new * np.linalg.solve(A, of_new.T).T).sum(1))
+    errors = np.abs(model.predict(new) - exact.predict(new)) / deviations
+    assert errors.max() <= model.error_bound_ + 1e-4
+    assert model.error_bound_ <= tol
+
+
+def test_gaps_are_refused_where_steps_do_not_reach_them(monkeypatch):
+    monkeypatch.setattr(module, "FACTORED", 4)
+    X, y, _ = table("sphere", 3000)
+    north = X[:, 2] > 0.5
+    model = model_of("sphere", alpha=0.01, tol=1e-3, max_iter=20)
+    with pytest.raises(
+        ValueError, match=r"after \d+ steps predictions may be off by .* near latit"
+    ):
+        model.fit(X[north], y[north])
+    assert not hasattr(model, "moments_")
+
+
+@pytest.mark.parametrize("place", ["sphere", "plane"])
+def test_parts_merged_files_and_arrays_agree(place, tmp_path):
+    X, y, new = table(place)
+    y = np.column_stack([y, -2 * y + X[:, 0]])
+    whole = model_of(place).fit(X, y)
+    parts = [
+        model_of(place).partial_fit(X[part], y[part]) for part in np.array_split(np.arange(1500), 3)
+    ]
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    np.testing.assert_allclose(merged.predict(new), whole.predict(new), atol=1e-3)
+    batches = model_of(place).fit([(X[:700], y[:700]), (X[700:], y[700:])])
+    np.testing.assert_allclose(batches.predict(new), whole.predict(new), atol=1e-3)
+    whole.save(tmp_path / "model.gzk")
+    loaded = load(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(loaded.predict(new), whole.predict(new))
+    loaded.partial_fit(X, y)
+    assert loaded.moments_.n_rows == 3000
+    assert whole.predict(new).shape == (200, 2)
+    assert whole.n_iter_.shape == whole.error_bound_.shape == (2,)
+
+
+def test_another_kernel_takes_no_other_pass():
+    X, y, new = table("sphere")
+    first = model_of("sphere").fit(X, y)
+    found = first.solved_for(Gaussian(gamma=2.0), alpha=0.5)
+    expected = SeriesRidge(Gaussian(gamma=2.0), alpha=0.5, degree=24).fit(X, y)
+    np.testing.assert_allclose(found.predict(new), expected.predict(new), atol=1e-9)
+    np.testing.assert_allclose(first.predict(new), model_of("sphere").fit(X, y).predict(new))
+    with pytest.raises(ValueError, match="takes parameters from rows, but no rows are kept"):
+        first.solved_for(Gaussian(gamma="scale"))
+
+
+def test_a_checkpoint_goes_on(tmp_path):
+    X, y, new = table("sphere")
+
+    class Stops:
+        def __init__(self, after):
+            self.after = after
+
+        def __iter__(self):
+            for number, part in enumerate(np.array_split(np.arange(1500), 5)):
+                if number == self.after:
+                    raise KeyboardInterrupt
+                yield X[part], y[part]
+
+    from gzkcore import Checkpoint
+
+    path = tmp_path / "state.gzk"
+    with pytest.raises(KeyboardInterrupt):
+        model_of("sphere").fit(Stops(3), checkpoint=Checkpoint(path, 1e-9))
+    found = model_of("sphere").fit(Stops(9), checkpoint=Checkpoint(path, 1e-9))
+    np.testing.assert_allclose(
+        found.predict(new), model_of("sphere").fit(X, y).predict(new), atol=1e-3
+    )
+    assert not path.exists()
+
+
+def test_longitudes_and_latitudes():
+    places = np.random.default_rng(0).uniform([-90, -180], [90, 180], (2000, 2))
+    X = LatLonToSphere().fit_transform(places)
+    model = SeriesRidge(Matern(nu=2.5, length_scale=0.5), alpha=0.1, degree=20).fit(X, X[:, 2])
+    assert model.score(X, X[:, 2]) > 0.99
+
+
+def test_single_precision_constants_and_one_row():
+    X, y, new = table("sphere")
+    model = model_of("sphere").fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(
+        model.predict(new), model_of("sphere").fit(X, y).predict(new), atol=1e-3
+    )
+    np.testing.assert_allclose(model_of("sphere").fit(X, np.full(1500, 7.0)).predict(new), 7.0)
+    assert model_of("sphere").fit(X[:1], y[:1]).predict(new) == pytest.approx(np.full(200, y[0]))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"degree": 0}, "degree"),
+        ({"tol": 0.0}, "tol"),
+        ({"alpha": 0.0}, "alpha=0.0 must be > 0"),
+        ({"box": [[0, 0], [1, 1]]}, "must be the lowest and the highest corner"),
+        ({"kernel": Laplacian(gamma=[1.0, 2.0, 3.0])}, "no function of one distance"),
+        ({"kernel": Matern(nu=0.5, length_scale=0.01), "alpha": 1e-4}, "pass a higher degree"),
+    ],
+)
+def test_what_is_refused(options, match):
+    X, y, _ = table("sphere")
+    given = {"kernel": Matern(nu=2.5, length_scale=0.5), "degree": 24, "alpha": 0.1, **options}
+    with pytest.raises(ValueError, match=match):
+        SeriesRidge(**given).fit(X, y)
+
+
+def test_what_is_refused_in_a_box():
+    X, y, new = table("plane")
+    with pytest.raises(ValueError, match="rows at opposite ends would be neighbours"):
+        model_of("plane", box=[[0, 0], [1.2, 1.2]]).fit(X, y)
+    with pytest.raises(ValueError, match="no function of one distance"):
+        SeriesRidge(NeuralTangent(), box=BOX).fit(X, y)
+    with pytest.raises(ValueError, match=r"X\[0, 0\] is .* outside the box"):
+        model_of("plane").fit(X + 5, y)
+    with pytest.raises(ValueError, match="X has 2 columns, but the unit sphere has 3"):
+        model_of("sphere").fit(X, y)
+    with pytest.raises(ValueError, match="no standard deviations"):
+        model_of("plane").fit(X, y).predict(new, return_std=True)
