@@ -14,6 +14,9 @@ Why        LAPACK leaves threads to BLAS, whose bits depend on how many there ar
 Cost       n^3 / 3 flops for the factor, n^2 for a right-hand side of one triangle, 2 n^3 / 3 for
            the inverse, whose column j needs rows from j on only, of both solves.
            asv_bench/benchmarks/cholesky.py measures them beside LAPACK.
+           Triangles are solved for STEP unknowns at a time, and the rest is products, which BLAS is
+           three times as fast with: for n = 1,000 the inverse takes 21 ms instead of 30.
+Denormals  are 0: kernels of short lengths are full of numbers that almost are.
 Layout     C order, and of A and L the lower triangle. Fortran sees a C matrix transposed, hence
            'U'. A right-hand side lies in a row.
 Threads    The factor goes from one block of WIDE columns to the next, TALL rows of it to a thread,
@@ -28,11 +31,16 @@ from scipy.linalg.cython_lapack cimport dpotrf, spotrf
 
 from .signals cimport look, seconds
 
+cdef extern from "denormals.h" nogil:
+    unsigned gzk_flush_denormals()
+    void gzk_set_denormals(unsigned before)
 
 cdef enum:
     WIDE = 256
     TALL = 128
     SIDES = 128     # right-hand sides at a time
+    STEP = 64       # unknowns that are solved for at a time, of MANY sides or more
+    MANY = 16
 
 
 def shifted(
@@ -92,36 +100,39 @@ cdef void _take_off(floating* A, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end,
     """A[rows, first:end] -= L[rows, :first] L[first:end, :first]^T, for TALL rows from one on."""
     cdef int width = <int> (end - first), height = <int> min(<Py_ssize_t> TALL, n - row)
     cdef int inner = <int> first, stride = <int> n
+    cdef unsigned before = gzk_flush_denormals()
+    _subtract("T", width, height, inner, A + first * n, A + row * n, A + row * n + first, stride)
+    gzk_set_denormals(before)
+
+
+cdef inline void _subtract(char* which, int height, int width, int inner, const floating* A,
+                           const floating* B, floating* C, int stride) noexcept nogil:
+    """C -= A B, or A^T B, as Fortran sees them."""
     cdef floating minus = -1, one = 1
     if floating is float:
-        sgemm("T", "N", &width, &height, &inner, &minus, A + first * n, &stride, A + row * n,
-              &stride, &one, A + row * n + first, &stride)
+        sgemm(which, "N", &height, &width, &inner, &minus, <float*> A, &stride, <float*> B,
+              &stride, &one, C, &stride)
     else:
-        dgemm("T", "N", &width, &height, &inner, &minus, A + first * n, &stride, A + row * n,
-              &stride, &one, A + row * n + first, &stride)
+        dgemm(which, "N", &height, &width, &inner, &minus, <double*> A, &stride, <double*> B,
+              &stride, &one, C, &stride)
 
 
 cdef int _factor_block(floating* A, Py_ssize_t n, int width) noexcept nogil:
     cdef int info = 0, stride = <int> n
+    cdef unsigned before = gzk_flush_denormals()
     if floating is float:
         spotrf("U", &width, A, &stride, &info)
     else:
         dpotrf("U", &width, A, &stride, &info)
+    gzk_set_denormals(before)
     return info
 
 
 cdef void _divide(floating* A, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end,
                   Py_ssize_t row) noexcept nogil:
     """L[rows, first:end] = A[rows, first:end] L[first:end, first:end]^-T, for TALL rows."""
-    cdef int width = <int> (end - first), height = <int> min(<Py_ssize_t> TALL, n - row)
-    cdef int stride = <int> n
-    cdef floating one = 1
-    if floating is float:
-        strsm("L", "U", "T", "N", &width, &height, &one, A + first * n + first, &stride,
-              A + row * n + first, &stride)
-    else:
-        dtrsm("L", "U", "T", "N", &width, &height, &one, A + first * n + first, &stride,
-              A + row * n + first, &stride)
+    _solve(A + first * n + first, n, end - first, A + row * n + first,
+           min(<Py_ssize_t> TALL, n - row), False)
 
 
 def solve_lower(
@@ -148,7 +159,26 @@ def solve_lower(
 
 cdef void _solve(const floating* L, Py_ssize_t stride, Py_ssize_t n, floating* B,
                  Py_ssize_t n_sides, bint transposed) noexcept nogil:
-    cdef int size = <int> n, sides = <int> n_sides, ld = <int> stride
+    cdef int sides = <int> n_sides, ld = <int> stride
+    cdef Py_ssize_t step = STEP if n_sides >= MANY else n, part, n_parts = (n + step - 1) // step
+    cdef Py_ssize_t first, end
+    cdef unsigned before = gzk_flush_denormals()
+    for part in range(n_parts):
+        first = (n_parts - 1 - part if transposed else part) * step
+        end = min(first + step, n)
+        _solve_part(L + first * stride + first, <int> (end - first), B + first, sides, ld,
+                    transposed)
+        if transposed and first:
+            _subtract("N", <int> first, sides, <int> (end - first), L + first * stride, B + first,
+                      B, ld)
+        elif not transposed and end < n:
+            _subtract("T", <int> (n - end), sides, <int> (end - first), L + end * stride + first,
+                      B + first, B + end, ld)
+    gzk_set_denormals(before)
+
+
+cdef void _solve_part(const floating* L, int size, floating* B, int sides, int ld,
+                      bint transposed) noexcept nogil:
     cdef floating one = 1
     cdef char* which = "N" if transposed else "T"
     if floating is float:

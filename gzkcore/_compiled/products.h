@@ -28,6 +28,7 @@
 
 #include <math.h>
 
+#include "denormals.h"
 #include "leaf.h"
 
 enum { GZK_PRODUCT, GZK_DIFFERENCE, GZK_ABSOLUTE };
@@ -81,28 +82,6 @@ typedef struct {
 #define LEAST_SQUARE_F64 1e-200
 #define MOST_SQUARE_F32 1e6f /* e^-1000 is 0, and no power of 1000 that is met is infinite */
 #define MOST_SQUARE_F64 1e6
-
-/* Numbers that are almost 0 are 0 from here on, since arithmetic with them takes a hundred times as
- * long; returns what `gzk_set_denormals` restores. */
-static unsigned gzk_flush_denormals(void)
-{
-#if defined(__SSE2__)
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
-    return before;
-#else
-    return 0;
-#endif
-}
-
-static void gzk_set_denormals(unsigned before)
-{
-#if defined(__SSE2__)
-    _mm_setcsr(before);
-#else
-    (void)before;
-#endif
-}
 
 #define OPS "products_ops.h"
 #include "element_types.h"

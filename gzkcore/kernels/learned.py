@@ -3,7 +3,7 @@
 `learned_parts` computes kernel matrices as functions of the lengthscales, `marginal_likelihood` the
 criterion that is minimised. The search goes from few rows to many. It starts on a quarter of the
 rows, where an evaluation takes a sixty-fourth of the time. It chooses the smoothness on half of the
-rows, and needs only a few steps on all of them.
+rows, and needs only a few steps on all of them, since it knows how the criterion curves.
 """
 
 import itertools
@@ -41,7 +41,7 @@ from .aliases import as_kernel
 from .base import Kernel, asks_targets
 from .gradients import gradients
 from .learned_parts import Part, part_of
-from .marginal_likelihood import SETTLED, Block, Criterion
+from .marginal_likelihood import SETTLED, Block, Criterion, Place
 from .product import Product
 from .shift_invariant import Matern, ShiftInvariantKernel
 from .sum import Sum
@@ -52,6 +52,7 @@ __all__ = ["LearnedKernel", "learn_kernel"]
 
 N_ROWS = 1000
 FEWEST_ROWS = 250  # that a search starts on
+CHOICE_ROWS = 500  # that tell smoothness
 SMOOTHNESS = (1.5, 0.5, 2.5, math.inf)  # candidates for nu, each starting from the best so far
 METRICS = (None, "agop")
 MOST_BLOCKS = 8  # of as many rows again, that lengths are refined on
@@ -89,7 +90,7 @@ class LearnedKernel:
     value: float
     evaluations: int
     rows: Integers = field(repr=False)
-    _theta: Doubles = field(repr=False)  # where the search ended
+    _place: Place = field(repr=False)  # where the search ended
 
 
 def learn_kernel(
@@ -145,10 +146,10 @@ def learn_kernel(
 
     Notes
     -----
-    L-BFGS minimises N of [`learned`](learned.md) in the logarithms of the lengthscales and of the
+    BFGS minimises N of [`learned`](learned.md) in the logarithms of the lengthscales and of the
     noise. Normal priors keep the lengthscales of irrelevant columns finite. A step costs n_rows^3 +
     n_rows^2 (2 n_features + 30) multiply-adds. There are 20 to 40 steps on a quarter of the rows,
-    15 to 60 on half of them for each nu, and 10 to 40 on all. Memory: eight matrices of n_rows^2
+    5 to 30 on half of them for each nu, and 5 to 30 on all. Memory: eight matrices of n_rows^2
     numbers. BLAS runs on one thread, so that results do not depend on the number of threads.
 
     A column that is constant on these rows does not determine its lengthscale. It gets one so large
@@ -210,12 +211,14 @@ def learned(
     metric: str | None = None,
     settled: float = SETTLED,
     groups: Integers | None = None,
+    below: float = math.inf,
 ) -> LearnedKernel:
     """Return what `learn_kernel` finds, for rows and targets that were checked.
 
     `start` was learned of other rows of the same table: the search goes on from there. It ends with
-    a step that the criterion falls less by than `settled`. Columns of one of the `groups` share a
-    length, see `part_of`.
+    a step that the criterion falls less by than `settled` for each target of a row. Columns of one
+    of the `groups` share a length, see `part_of`. It is given up where it is not expected to reach
+    a value `below` another one on these rows.
     """
     table = _Table(X, y, weight, names, settled, groups)
     order = table.used[generator(random_state).permutation(table.used.size)]
@@ -230,13 +233,15 @@ def learned(
             "RationalQuadratic, Laplacian, SphereMatern or SphereHeat, or a Product or Sum with "
             "such a part"
         )
-    best, chosen = table.best_of(candidates(kernel), few, None if start is None else start._theta)
+    begun = None if start is None else start._place
+    best, chosen = table.best_of(candidates(kernel), few, begun, below)
     looked_at, more = chosen, order[n_rows : (1 + MOST_BLOCKS) * n_rows]
     if refine and more.size:
         best, looked_at = table.refined(best, chosen, more)
-    theta, part = best.theta, best.part
+    place, part = best.place, best.part
+    theta = place.theta
     found: Kernel = part.kernel(theta[:-1])
-    lengths, value, noise = part.lengths(theta[:-1]), best.value, math.exp(theta[-1])
+    lengths, value, noise = part.lengths(theta[:-1]), place.value, math.exp(theta[-1])
     evaluations = best.evaluations
     if metric is not None:
         with limit_blas(1):
@@ -245,7 +250,7 @@ def learned(
                 found, block, X, order, chosen, noise
             )
             evaluations += more_evaluations
-    return LearnedKernel(found, lengths, noise * table.unit, value, evaluations, looked_at, theta)
+    return LearnedKernel(found, lengths, noise * table.unit, value, evaluations, looked_at, place)
 
 
 class _Table:
@@ -273,22 +278,29 @@ class _Table:
         return Block(part, targets, None if weight is None else 1.0 / weight)
 
     def best_of(
-        self, candidates: Sequence[Kernel], order: Integers, theta: Doubles | None
+        self, candidates: Sequence[Kernel], order: Integers, start: Place | None, below: float
     ) -> "tuple[_Best, Integers]":
         """Return the best kernel, and the rows that it was found on, from few rows to many."""
-        best, sizes = _Best(candidates[0], theta), [order.size]
-        if theta is None:
+        every = np.sort(order)
+        if start is not None:
+            part = part_of(candidates[0], self.X, every, self.names, self.groups)
+            start = start if start.theta.size == part.low.size + 1 else None
+        best, sizes = _Best(candidates[0], start), [order.size]
+        if start is None:
             quarters = (order.size // 4, order.size // 2)
             sizes = [size for size in quarters if size >= FEWEST_ROWS] + sizes
-        chosen = order
+        # All are tried on half of the rows, or on all of few.
+        trial = max(0, np.searchsorted(sizes, max(CHOICE_ROWS, order.size // 2), "right") - 1)
+        chosen = every
         for step, size in enumerate(sizes):
             chosen = np.sort(order[:size])
-            if size != order.size and not _vary_alike(self.X, self.y, chosen, order):
+            if not np.array_equal(_vary(self.y[chosen]), _vary(self.y[every])):
                 continue
-            # All are tried on the rows before the last, or on the last if there are no other.
-            tried = candidates if step == max(0, len(sizes) - 2) else [best.candidate]
+            tried = candidates if step == trial else [best.candidate]
             with limit_blas(1):  # whose bits depend on its threads
-                best = best.on(tried, self, chosen)
+                best = best.on(
+                    tried, self, every, chosen, below if size == order.size else math.inf
+                )
         return best, chosen
 
     def refined(self, best: "_Best", chosen: Integers, more: Integers) -> "tuple[_Best, Integers]":
@@ -303,9 +315,9 @@ class _Table:
         targets = np.split(whole.targets, ends)
         criterion = Criterion([Block(*each) for each in zip(parts, targets, spreads, strict=True)])
         with limit_blas(1):
-            theta, value = criterion.least(best.theta, self.settled)
+            place = criterion.least(best.place, self.settled)
         evaluations = best.evaluations + criterion.evaluations
-        return _Best(best.candidate, theta, best.part, value, evaluations), np.sort(every)
+        return _Best(best.candidate, place, best.part, evaluations), np.sort(every)
 
 
 @dataclass
@@ -313,32 +325,38 @@ class _Best:
     """The best kernel so far."""
 
     candidate: Kernel
-    theta: Any = None  # None: where a search starts that knows nothing
-    part: Any = None
-    value: float = math.inf
+    place: Any = None  # None: where a search starts that knows nothing
+    part: Any = None  # None: of other rows
     evaluations: int = 0
 
-    def on(self, candidates: Sequence[Kernel], table: _Table, chosen: Integers) -> "_Best":
-        """Return the best of some candidates on some rows; each starts from the best before it."""
-        best = _Best(self.candidate, self.theta, evaluations=self.evaluations)
+    def on(
+        self,
+        candidates: Sequence[Kernel],
+        table: _Table,
+        every: Integers,
+        chosen: Integers,
+        below: float,
+    ) -> "_Best":
+        """Return the best of some candidates on some rows; each starts from the best before it.
+
+        Columns that vary on every row have lengths, even where they don't vary on those chosen.
+        """
+        best = _Best(self.candidate, self.place, evaluations=self.evaluations)
         for candidate in candidates:
-            part = part_of(candidate, table.X, chosen, table.names, table.groups)
+            part = part_of(candidate, table.X, every, table.names, table.groups)
+            part = part if chosen.size == every.size else part.on(table.X, chosen)
             criterion = Criterion([table.block(part, chosen)])
-            theta, value = criterion.least(best.theta, table.settled)
+            below = below if best.part is None else min(below, best.place.value)
+            place = criterion.least(best.place, table.settled, below)
             best.evaluations += criterion.evaluations
-            if value < best.value:
-                best = _Best(candidate, theta, part, value, best.evaluations)
+            if best.part is None or place.value < best.place.value:
+                best = _Best(candidate, place, part, best.evaluations)
         return best
 
 
-def _vary_alike(X: Rows, y: Any, few: Integers, many: Integers) -> bool:
-    """Return whether the same columns and targets vary on few rows as on many."""
-    targets = np.asarray(y)
-    return all(np.array_equal(_vary(values[few]), _vary(values[many])) for values in (X, targets))
-
-
-def _vary(values: Any) -> NDArray[np.bool_]:
-    values = dense(values).reshape(values.shape[0], -1)
+def _vary(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which targets vary."""
+    values = y.reshape(len(y), -1)
     found: NDArray[np.bool_] = (values != values[:1]).any(axis=0)
     return found
 
@@ -478,7 +496,7 @@ def mapped(
     given = kernel.with_lengths(1.0).set_params(**rule)
     part = part_of(given, sample @ root.T, np.arange(len(sample)))
     criterion = Criterion([block._replace(part=part)])
-    theta, value = criterion.least(np.array([0.0, math.log(noise)]))
+    theta, value, _ = criterion.least(Place(np.array([0.0, math.log(noise)])))
     matrix = root / part.lengths(theta[:-1])
     with np.errstate(divide="ignore"):
         lengths = 1.0 / np.sqrt(np.square(matrix).sum(axis=0))

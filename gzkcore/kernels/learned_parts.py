@@ -96,7 +96,7 @@ class Part:
         raise NotImplementedError
 
     def matrix(self, theta: Doubles) -> Doubles:
-        """Return K, and remember what the gradient there needs."""
+        """Return K, which may be written to, and remember what the gradient there needs."""
         raise NotImplementedError
 
     def gradient(self, Q: Doubles) -> Doubles:
@@ -125,7 +125,7 @@ class Fixed(Part):
         return None
 
     def matrix(self, theta: Doubles) -> Doubles:
-        return self._matrix
+        return self._matrix.copy()
 
     def gradient(self, Q: Doubles) -> Doubles:
         return np.empty(0)

@@ -15,14 +15,13 @@ are sums over the blocks, and m is the total number of rows.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.optimize import OptimizeResult, minimize
 
-from gzkcore._util.linalg import cholesky, inverse_of, shifted, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
 from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
@@ -34,8 +33,16 @@ NOISE_START, NOISE_MIDDLE, NOISE_SPREAD = 0.05, 0.02, 3.0
 LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
 
 MOST_STEPS = 60
-SETTLED = 1e-3  # a step that N falls less by is the last
+SETTLED = 1e-6  # times m n_targets: a step that N falls less by is the last
 FLAT = 1e-3  # or the size of the largest derivative over sqrt(m)
+
+LONGEST_STEP = 1.0  # of a logarithm
+COLD = 0.01  # of what the last step brings, where the first ones know little of N
+PROMISES = 4.0  # of the curvature known before, that a search may bring
+ENOUGH = 1e-4  # of what a step's slope promises: a step that brings less is shortened,
+SHORTER = 6  # so many times at most
+IDLE = 2  # a step that brings little may have been a bad one
+ROUNDING = 1e-8  # the cosine of a step and its change of the gradient that may be 0
 
 HOPELESS = 1e25  # the value where M is not positive definite to rounding
 
@@ -83,44 +90,95 @@ class Criterion:
         return value, prior / width**2 - gradient / 2
 
     def least(
-        self, start: Doubles | None = None, settled: float = SETTLED
-    ) -> tuple[Doubles, float]:
-        """Return the minimiser of N, and N there; a start from rows of other columns is ignored.
+        self, start: "Place | None" = None, settled: float = SETTLED, below: float = math.inf
+    ) -> "Place":
+        """Return where N is least; a start from rows of other columns is ignored.
 
-        The search ends with the first step that reduces N by less than `settled`.
+        A step goes to where N would be least by the curvature that the steps before it have seen.
+        The search ends where that would reduce N by less than `settled` for each target of a row,
+        or two steps in turn do; a hundredth of that where it starts without curvature. It ends,
+        too, where it is not expected to reach a value `below` another one.
         """
         part = self.part
-        if start is None or start.size != part.low.size + 1:
-            start = np.append(np.zeros(part.low.size), math.log(NOISE_START))
         low = np.append(part.low, math.log(LEAST_NOISE))
         high = np.append(part.high, math.log(MOST_NOISE))
-        found = minimize(
-            self, start, method="L-BFGS-B", jac=True, bounds=np.column_stack([low, high]),
-            callback=_stop_below(settled),
-            options={"maxiter": MOST_STEPS, "ftol": 0.0, "gtol": FLAT * math.sqrt(self.n_rows)},
-        )  # fmt: skip
-        return found.x, float(found.fun)
+        if start is None or start.theta.size != low.size:
+            start = Place(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
+        theta, inverse = np.clip(start.theta, low, high), start.inverse_on(self.n_rows)
+        settled *= self.n_rows * self.blocks[0].targets.shape[1]
+        settled *= 1.0 if inverse is not None else COLD
+        value, gradient = self(theta)
+        idle = 0
+        for _ in range(MOST_STEPS):
+            free = np.where(gradient > 0, theta > low, theta < high)
+            slope = gradient * free
+            if np.abs(slope).max(initial=0.0) <= FLAT * math.sqrt(self.n_rows):
+                break
+            if inverse is None:
+                step = -slope / np.linalg.norm(slope)
+            else:
+                step = -(inverse @ slope) * free
+                promised = -float(step @ slope) / 2
+                if promised < settled or value - PROMISES * promised > below:
+                    break
+            step *= min(1.0, LONGEST_STEP / np.abs(step).max())
+            for _ in range(SHORTER):
+                moved = np.clip(theta + step, low, high) - theta
+                expected = float(slope @ moved)
+                found, there = self(theta + moved)
+                if found <= value + ENOUGH * expected:
+                    break
+                step *= min(max(expected / 2 / (expected + value - found), 0.1), 0.5)
+            else:
+                break
+            change, gained = there - gradient, value - found
+            theta, value, gradient = theta + moved, found, there
+            inverse = _updated(inverse, moved, change)
+            idle = idle + 1 if gained < settled else 0
+            if idle == IDLE:
+                break
+        return Place(theta, value, None if inverse is None else inverse * self.n_rows)
 
 
-def _stop_below(least: float) -> Callable[[OptimizeResult], None]:
-    """Return what stops a search by `minimize` after a step that brings less."""
-    before = math.inf
+class Place(NamedTuple):
+    """Where a search ended: theta, N, and m times the inverse of the second derivatives of N."""
 
-    def after_step(intermediate_result: OptimizeResult) -> None:
-        nonlocal before
-        gained, before = before - intermediate_result.fun, intermediate_result.fun
-        if gained < least:
-            raise StopIteration
+    theta: Doubles
+    value: float = math.inf
+    inverse: Doubles | None = None
 
-    return after_step
+    def inverse_on(self, n_rows: int) -> Doubles | None:
+        """Return what the inverse is likely to be on so many rows, None if nothing is known."""
+        return None if self.inverse is None else self.inverse / n_rows
+
+
+def _updated(inverse: Doubles | None, moved: Doubles, change: Doubles) -> Doubles | None:
+    """Return the inverse of second derivatives that a step's change of the gradient agrees with.
+
+    By the formula of Broyden, Fletcher, Goldfarb and Shanno. A step along which N curves downwards
+    tells nothing.
+    """
+    curved = float(moved @ change)
+    if not curved > ROUNDING * np.linalg.norm(moved) * np.linalg.norm(change):
+        return inverse
+    if inverse is None:
+        inverse = np.eye(moved.size)
+        inverse *= curved / (change @ change)
+    of_change = inverse @ change
+    scale = max(1.0, curved / float(change @ of_change))
+    inverse, of_change = inverse * scale, of_change * scale
+    both = np.outer(of_change, moved)
+    along = (1.0 + (change @ of_change) / curved) / curved * np.outer(moved, moved)
+    return np.asarray(inverse + along - (both + both.T) / curved)
 
 
 def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
     """Return M^-1 y, M^-1, and log det M / 2; None where M is singular."""
     y, noise = block.targets, math.exp(theta[-1])
-    spread = np.ones(len(y)) if block.spread is None else block.spread
+    M = block.part.matrix(theta[:-1])
+    M.flat[:: len(M) + 1] += noise if block.spread is None else noise * block.spread
     try:
-        root = cholesky(shifted(block.part.matrix(theta[:-1]), noise * spread), overwrite=True)
+        root = cholesky(M, overwrite=True)
     except LinAlgError:
         return None
     return solve_factored(root, y), inverse_of(root), float(np.log(root.diagonal()).sum())

@@ -123,18 +123,17 @@ def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tupl
         The error is the root mean square, in standard deviations of y.
     """
     among, beyond = trials.on(trials.thinned(MOST_ROWS)), trials.on([edge.split])
-    among.alphas = beyond.alphas = ALPHAS[0.99 * best.alpha <= ALPHAS][::2]
-    first = among.squares_of(best.of_splits)[:, :1]
-    of_first = beyond.squares_of([best.kernel])[:, :1]
-    few, judged = trials.n_fitted < FEW, []
+    few, first, judged = trials.n_fitted < FEW, None, []
     for each in (best, *_with_slopes(trials, best, groups)):
-        squares = among.squares_of(each.of_splits, each.slopes)
+        beyond.alphas, squares = _ties(among, each, first, few=few)
+        if first is None and not squares.size:
+            break
+        first = squares[:, :1] if first is None else first
         at_edge = beyond.squares_of([each.kernel], each.slopes)
         errors = squares.mean(axis=0) + at_edge.mean(axis=0)
-        errors[~_about_as_good(squares, first, few=few)] = math.inf
-        place = int(np.argmin(errors))
-        if math.isfinite(errors[place]):
-            alpha = float(among.alphas[place])
+        place = int(np.argmin(errors)) if errors.size else 0
+        if errors.size and math.isfinite(errors[place]):
+            alpha = float(beyond.alphas[place])
             # So few are at the edge of few rows that all rows tell what is a tie.
             seen = np.vstack([squares, at_edge]) if few else at_edge
             judged.append((replace(each, alpha=alpha), at_edge[:, [place]], seen[:, [place]]))
@@ -148,8 +147,30 @@ def settled(trials: Trials, best: Candidate, groups: Groups, edge: Edge) -> tupl
     trials.alphas = np.array([chosen.alpha])
     run = trials.run(chosen.name, chosen.kernel, chosen.of_splits, chosen.longer, chosen.slopes)
     if run is None or run.error > (TIE_OF_FEW if few else TIE) * best.error:
-        run, at_edge = best, of_first  # some hundred rows were wrong
+        # Some hundred rows were wrong.
+        beyond.alphas = np.array([best.alpha])
+        run, at_edge = best, beyond.squares_of([best.kernel])
     return run, math.sqrt(at_edge.sum() / beyond.held_out_weight())
+
+
+def _ties(
+    among: Trials, model: Candidate, first: Doubles | None, *, few: bool
+) -> tuple[Doubles, Doubles]:
+    """Return alphas from a model's on that are about as good as the first, and squared errors.
+
+    Larger ones are tried, two decades at a time, until they make the errors larger than that.
+    """
+    alphas, parts = ALPHAS[0.99 * model.alpha <= ALPHAS][::2], []
+    for start in range(0, len(alphas), 2):
+        among.alphas = alphas[start : start + 2]
+        parts.append(among.squares_of(model.of_splits, model.slopes))
+        first = parts[0][:, :1] if first is None else first
+        sums = parts[-1].sum(axis=0)
+        if sums[-1] >= sums[0] and not _about_as_good(parts[-1], first, few=few)[-1]:
+            break
+    squares = np.hstack(parts)
+    good = _about_as_good(squares, np.asarray(first), few=few)
+    return alphas[: len(good)][good], squares[:, good]
 
 
 def _about_as_good(squares: Doubles, others: Doubles, *, few: bool) -> NDArray[np.bool_]:

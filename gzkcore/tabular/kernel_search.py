@@ -4,12 +4,13 @@
    column (a product over columns, which suits tables with jumps along these). The levels of a
    category share a length, or frequent ones have their own if that is likelier. The marginal
    likelihood of 1,000 rows determines the lengths (`learn_kernel`), for each split only from the
-   rows that are fitted to: held-out rows must not influence the lengths that they judge. Fewer than
-   50 rows hardly determine lengths, so that a nearly linear kernel is tried too. A thousand rows
-   show only the coarser of two scales and overestimate the noise, so:
+   rows that are fitted to: held-out rows must not influence the lengths that they judge. To compare
+   kernels 500 rows are enough, and 1,000 are for the best, and those that are nearly as good. Fewer
+   than 50 rows hardly determine lengths, so that a nearly linear kernel is tried too. A thousand
+   rows show only the coarser of two scales and overestimate the noise, so:
 2. Lengths and alpha, on some thousands of rows: all lengths are made shorter or longer as long as
-   that reduces the error, and alphas are tried in half decades; all alphas are columns of one block
-   solve.
+   that reduces the error, and alphas are tried about the noise, in decades and half decades, in the
+   directions that reduce the error; those of a trial are columns of one block solve.
 3. Features of the best kernel on the same rows.
 
 No step uses all rows of a long table, so that the time does not grow with their number.
@@ -18,7 +19,7 @@ No step uses all rows of a long table, so that the time does not grow with their
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,16 +47,20 @@ from .table_encoder import Groups
 
 # A choice, all of them:
 ALPHAS = np.logspace(-10, 1, 23)
-FIRST_ALPHAS = ALPHAS[10::2]  # smaller ones are tried where the smallest of these is best
+FIRST_ALPHAS = ALPHAS[10::2]  # where nothing tells where to start
+DECADE = 2  # alphas
+LEAST_START = 1e-3  # where the search starts at least: a tie goes to the larger alpha
+MIDDLE_ALPHA = 0.01  # where the search starts with a kernel of which nothing was learned
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
-HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
-# Of the logarithm of a likelihood: a step that brings less is the last. Rows held out don't tell
-# such lengths apart, and 1e-3 takes half as long again.
-SETTLED = 0.1
+HALVED = 1000  # rows to fit to from which on half of them choose first, at a quarter of the cost
+CLOSE = 1.03  # of the least error of lengths from few rows: more rows decide among these kernels
+# Of the logarithm of a likelihood, for each target of a row: a step that brings less is the last.
+# It makes errors smaller by such a share, which rows held out don't tell.
+SETTLED = 3e-4
 FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows held out
-GUARD_ROWS = 500  # that one length for all is learned from, and others start on
+GUARD_ROWS = 500  # that lengths are learned from to compare kernels
 MOST_LENGTHS = 1000  # columns beyond which they share one length
 LITTLE = 0.01  # of variance / length^2 of all columns: other kernels leave out periods below that
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
@@ -195,9 +200,11 @@ class Trials:
         """Rows that a split fits to, in the mean."""
         return int(np.mean([len(rows) for rows, _ in self.splits]))
 
-    def narrow(self, alpha: float) -> None:
-        """Try this alpha and those half a decade from it from now on."""
-        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 0.6]
+    def narrow(self, alpha: float, step: int = 1) -> None:
+        """Try this alpha and the one before and after, `step` half decades away, from now on."""
+        place = int(np.argmin(np.abs(np.log(ALPHAS / alpha))))
+        near = np.array([place - step, place, place + step])
+        self.alphas = ALPHAS[near[(near >= 0) & (near < len(ALPHAS))]]
 
     def halved(self) -> "Trials":
         """Return trials with half the rows to fit to, and the alphas tried last.
@@ -276,13 +283,13 @@ class Trials:
         doubt = math.sqrt(len(more)) * more.std(axis=0)
         return int(np.flatnonzero(solved & (more.sum(axis=0) <= doubt))[-1])
 
-    def run_about(self, found: Candidate) -> Candidate | None:
+    def run_about(self, found: Candidate, step: int = 1) -> Candidate | None:
         """Try an alpha and its neighbours, and go on in a direction as long as that helps."""
-        self.narrow(found.alpha)
+        self.narrow(found.alpha, step)
         tried = {*self.alphas.tolist()}
         again = found.name, found.kernel, found.of_splits, found.longer
         best = self.run(*again)
-        for direction in (-1, 1):
+        for direction in (-step, step):
             while best is not None:
                 place = int(np.argmin(np.abs(np.log(ALPHAS / best.alpha)))) + direction
                 if not 0 <= place < len(ALPHAS) or ALPHAS[place] in tried:
@@ -441,8 +448,8 @@ def choose_kernel(
 ) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
 
-    Of many rows half choose first, among all kernels; all of them choose alpha anew, and whether
-    lengths are to be shorter, which is what more rows ask for.
+    Of many rows half choose first, among all kernels; all of them choose alpha anew, whether other
+    lengths than those learned are better, and whether shorter ones are, as more rows ask for.
 
     Parameters
     ----------
@@ -462,11 +469,11 @@ def choose_kernel(
         where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
     began = time.perf_counter()
-    kernels = _candidates(trials, kernel, groups, rng)
-    if not kernels:
+    lessons = _lessons(trials, kernel, groups, rng)
+    if lessons is None:
         return None
     if kernel is None and trials.n_fitted < NEARLY_LINEAR_ROWS:
-        kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
+        lessons.add("Gaussian, nearly linear", _nearly_linear(trials))
     seconds = time.perf_counter() - began
     trials.report.say(
         f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
@@ -474,30 +481,32 @@ def choose_kernel(
     is_fixed = kernel is not None and not asks_targets(kernel)
     either, shorter = ((), ()) if is_fixed else ((-1, 1), (-1,))
     if trials.n_fitted < HALVED:
-        return walk(trials, _best_of(trials, kernels), either), None
+        return walk(trials, _best_of(trials, lessons), either), None
     half = trials.halved()
-    of_half = walk(half, _best_of(half, kernels), either)
-    start = trials.run_about(of_half)
-    if start is None:  # no alpha that near
-        return walk(trials, _best_of(trials, kernels), either), of_half
+    likeliest = _best_of(half, lessons)
+    of_half = walk(half, likeliest, either)
+    tried = [of_half] if of_half.longer == likeliest.longer else [of_half, likeliest]
+    solved = [found for each in tried if (found := trials.run_about(each)) is not None]
+    if not solved:  # no alpha that near
+        return walk(trials, _best_of(trials, lessons), either), of_half
+    start = min(solved, key=lambda candidate: candidate.error)
     return walk(trials, start, shorter), of_half
 
 
-def _candidates(
+def _lessons(
     trials: Trials, kernel: Kernel | None, groups: Groups | None, rng: np.random.Generator
-) -> dict[str, tuple[Kernel, list[Kernel]]]:
-    """Return kernels of all rows and of each split by what they are called; none to learn from."""
+) -> "_Lessons | None":
+    """Return the kernels to try; None where there is nothing to learn from."""
     looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
     if len(looked_at) > 1:  # the final lengths know all rows
         looked_at.append(some_that_vary(trials.X, trials.Y, trials.every(), rng))
     if not all(rows.size for rows in looked_at):
-        return {}
-    if kernel is not None and not asks_targets(kernel):
-        kernel = kernel.resolve(trials.X)
-        return {plain_name(kernel): (kernel, [kernel] * len(trials.splits))}
+        return None
     fewer = [some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in looked_at]
     lessons = _Lessons(trials, looked_at, fewer)
-    if groups is None or trials.X.shape[1] == 1:
+    if kernel is not None and not asks_targets(kernel):
+        lessons.add(plain_name(kernel), kernel.resolve(trials.X))
+    elif groups is None or trials.X.shape[1] == 1:
         lessons.learn("one lengthscale", _alike(kernel or Matern("learn", "learn-isotropic")))
     elif kernel is not None:
         lessons.n_expected *= 2
@@ -505,7 +514,7 @@ def _candidates(
         lessons.learn("one lengthscale", _alike(kernel))
     else:
         lessons.learn_all(groups)
-    return lessons.kernels
+    return lessons
 
 
 def _alike(kernel: Kernel) -> Kernel:
@@ -515,14 +524,37 @@ def _alike(kernel: Kernel) -> Kernel:
     return found
 
 
+@dataclass
+class _Lesson:
+    """A kernel to learn, and what was learned of it from each of `_Lessons.fewer`."""
+
+    given: Kernel
+    groups: Integers | None
+    found: list[LearnedKernel]
+
+    def told(self, n_splits: int) -> dict[str, Any]:
+        """Return the kernel for all rows, and those of the splits, as a candidate has them."""
+        kernels = [each.kernel for each in self.found]
+        return {"kernel": kernels[-1], "of_splits": kernels[:n_splits]}
+
+
 class _Lessons:
-    """Kernels whose lengths are learned from some rows, of all and of those that splits fit to."""
+    """Kernels whose lengths are learned from the rows that splits fit to: from few, to compare.
+
+    The best is learned from more of them.
+    """
 
     def __init__(self, trials: Trials, rows: list[Integers], fewer: list[Integers]) -> None:
         self.trials, self.rows, self.fewer = trials, rows, fewer  # the last ones are of all rows
+        self.n_splits = len(trials.splits)
         self.n_expected = len(rows)  # searches for lengths
         self.n_done = 0
-        self.kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
+        self.starts: list[Candidate] = []  # what is to be tried
+        self._lessons: dict[str, _Lesson] = {}
+
+    def add(self, name: str, kernel: Kernel, alpha: float = MIDDLE_ALPHA) -> None:
+        """Add a kernel of which nothing is learned."""
+        self.starts.append(Candidate(name, kernel, alpha, math.inf, 0.0, [kernel] * self.n_splits))
 
     def learn(
         self,
@@ -530,54 +562,74 @@ class _Lessons:
         given: Kernel,
         groups: Integers | None = None,
         start: LearnedKernel | None = None,
-        *,
-        of_few: bool = False,
     ) -> LearnedKernel:
         """Learn smoothness from all rows, lengths from those of each split, not far from there."""
-        *of_splits, every = self.fewer if of_few else self.rows
-        self._tell(name)
-        found = _learned(self.trials, every, given, start, groups=groups)
+        *of_splits, every = self.fewer
+        found = self._of(name, every, given, groups, start)
         kernel: Any = found.kernel
         if isinstance(given, Matern):
             given = Matern(kernel.nu, given.length_scale)
-        kernels = []
-        for rows in of_splits:
-            self._tell(name)
-            learned_there = _learned(self.trials, rows, given, found, FORGOTTEN, groups)
-            kernels.append(learned_there.kernel)
-        self.kernels[f"{plain_name(kernel)}, {name}"] = kernel, kernels or [kernel]
+        there = [self._of(name, rows, given, groups, found, FORGOTTEN) for rows in of_splits]
+        lesson = _Lesson(given, groups, [*there, found])
+        name = f"{plain_name(kernel)}, {name}"
+        self._lessons[name] = lesson
+        told = lesson.told(self.n_splits)
+        alpha = max(found.noise, LEAST_START)
+        self.starts.append(Candidate(name, alpha=alpha, error=math.inf, seconds=0.0, **told))
         return found
 
-    def _tell(self, name: str) -> None:
+    def refined(self, best: Candidate) -> Candidate:
+        """Return a candidate with lengths that are learned from all rows that there are for it."""
+        lesson = self._lessons.get(best.name)
+        if lesson is None:
+            return best
+        lesson.found = [
+            found
+            if rows.size == few.size
+            else self._of(best.name, rows, lesson.given, lesson.groups, found)
+            for rows, few, found in zip(self.rows, self.fewer, lesson.found, strict=True)
+        ]
+        return replace(best, **lesson.told(self.n_splits))
+
+    def _of(
+        self,
+        name: str,
+        rows: Integers,
+        given: Kernel,
+        groups: Integers | None = None,
+        start: LearnedKernel | None = None,
+        settled: float = SETTLED,
+        below: float = math.inf,
+    ) -> LearnedKernel:
         share = min(self.n_done / self.n_expected, 1.0)
         self.trials.watch("learning lengthscales", share, name)
         self.n_done += 1
+        weight = None if self.trials.weight is None else self.trials.weight[rows]
+        return learned(
+            given, self.trials.X[rows], self.trials.Y[rows], len(rows), start=start, weight=weight,
+            settled=settled, groups=groups, below=below,
+        )  # fmt: skip
 
     def learn_all(self, groups: Groups) -> None:
         """Learn the kernels that are tried where none was asked for."""
         self.n_expected *= KERNELS_TRIED
         per_column, shared = "one lengthscale per column", groups.of_columns
-        found = self.learn(per_column, Matern("learn", "learn"), shared)
-        matern: Any = found.kernel
-        start = found
+        start = self.learn(per_column, Matern("learn", "learn"), shared)
+        matern: Any = start.kernel
         if not np.array_equal(shared, groups.of_levels):
-            same = Matern(matern.nu, "learn")
-            few = _learned(self.trials, self.fewer[-1], same, found, groups=shared)
-            own = _learned(self.trials, self.fewer[-1], same, groups=groups.of_levels)
-            if own.value < few.value:
-                per_column, shared = "one lengthscale per level", groups.of_levels
+            per_level, same = "one lengthscale per level", Matern(matern.nu, "learn")
+            own = self._of(per_level, self.fewer[-1], same, groups.of_levels, below=start.value)
+            if own.value < start.value:
+                per_column, shared = per_level, groups.of_levels
                 self.n_expected += len(self.rows)
                 start = self.learn(per_column, same, shared, own)
         small = _small_periods(groups, matern.scale(), self.trials.X)
         alike = Matern(matern.nu, "learn-isotropic")
-        self.learn("one lengthscale", alike, np.where(small, -1, shared), of_few=True)
+        self.learn("one lengthscale", alike, np.where(small, -1, shared))
         for grouped in (shared, groups.of_columns, groups.of_levels):
             if np.count_nonzero(grouped >= 0) <= LAPLACIAN_COLUMNS:
                 begun = start if grouped is shared else None
-                start = _learned(
-                    self.trials, self.fewer[-1], Laplacian("learn"), begun, groups=grouped
-                )
-                self.learn(per_column, Laplacian("learn"), grouped, start)
+                self.learn(per_column, Laplacian("learn"), grouped, begun)
                 break
 
 
@@ -590,15 +642,14 @@ def _small_periods(groups: Groups, scales: Any, X: Doubles) -> NDArray[np.bool_]
     return found
 
 
-def _nearly_linear(trials: Trials) -> tuple[Kernel, list[Kernel]]:
-    """Return a kernel whose ridge regression is nearly a linear one, for all rows and each split.
+def _nearly_linear(trials: Trials) -> Kernel:
+    """Return a kernel whose ridge regression is nearly a linear one.
 
     Of rows much closer than a length L, exp(-|x - y|^2 / (2 L^2)) is about a constant, and <x, y>
     / L^2 for centred rows: alphas from 1e-5 are ridges from 1e-5 L^2.
     """
     length = NEARLY_LINEAR * math.sqrt(trials.X.var(axis=0).sum())
-    kernel = Matern(math.inf, length)
-    return kernel, [kernel] * len(trials.splits)
+    return Matern(math.inf, length)
 
 
 def coordinates(X: Doubles) -> Doubles:
@@ -614,33 +665,25 @@ def coordinates(X: Doubles) -> Doubles:
     return rows
 
 
-def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) -> Candidate:
-    """Return the best of some kernels, at the best of all alphas and of those between."""
-    trials.alphas = FIRST_ALPHAS
-    tried = [trials.run(name, *of_both) for name, of_both in kernels.items()]
-    solved = [candidate for candidate in tried if candidate is not None]
-    if not solved:
+def _best_of(trials: Trials, lessons: _Lessons) -> Candidate:
+    """Return the best kernel, at the best of all alphas."""
+    tried = []
+    for start in lessons.starts:
+        near = None if trials.n_fitted < DOUBTED else trials.run_about(start, DECADE)
+        if near is None:
+            trials.alphas = FIRST_ALPHAS
+            near = trials.run(start.name, start.kernel, start.of_splits)
+        if near is not None:
+            tried.append(near)
+    if not tried:
         raise ValueError(
             f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}; leave out rows "
             "with extreme values"
         )
-    best = min(solved, key=lambda candidate: candidate.error)
-    return trials.run_about(best) or best
-
-
-def _learned(
-    trials: Trials,
-    rows: Integers,
-    kernel: Kernel,
-    start: LearnedKernel | None = None,
-    settled: float = SETTLED,
-    groups: Integers | None = None,
-) -> LearnedKernel:
-    weight = None if trials.weight is None else trials.weight[rows]
-    return learned(
-        kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight,
-        settled=settled, groups=groups,
-    )  # fmt: skip
+    least = min(candidate.error for candidate in tried)
+    close = [lessons.refined(each) for each in tried if each.error <= CLOSE * least]
+    again = [trials.run_about(each) or each for each in close]
+    return min(again, key=lambda candidate: candidate.error)
 
 
 def some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:
@@ -680,11 +723,9 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candida
                 for each in (start.kernel, *start.of_splits)
             )
             found = trials.run(start.name, kernel, of_splits, start.longer * factor)
-            before_step = best.error
-            if found is not None and found.error < best.error:
-                best = found
-            if best.error > WORTH_A_STEP * before_step:
+            if found is None or found.error > WORTH_A_STEP * best.error:
                 break
+            best = found
         if best is not before:
             break
     return best

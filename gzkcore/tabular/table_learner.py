@@ -53,6 +53,7 @@ from gzkcore.solve.solve import SolveProgress
 from .edge import Edge, settled
 from .kernel_search import (
     MOST_LENGTHS,
+    SETTLED,
     TOL,
     Candidate,
     Report,
@@ -228,7 +229,7 @@ class TableLearner(BaseEstimator):
         check_lengths(rows, y)
         Y = targets(y, rows)
         if encoder.skewed():
-            encoder, rows = _likelier(encoder, X, Y, used)
+            encoder, rows = _likelier((encoder, rows), X, Y, used)
         whole = None
         if drawn is not None and not drawn.complete:
             whole = EncodedTable(source, encoder, targets, drawn)
@@ -521,26 +522,28 @@ def _tell_codes(Y: Doubles, report: Report) -> None:
 
 
 def _likelier(
-    encoder: TableEncoder, X: Any, Y: Doubles, used: Integers | None
+    encoded: tuple[TableEncoder, Doubles], X: Any, Y: Doubles, used: Integers | None
 ) -> tuple[TableEncoder, Doubles]:
     """Return an encoder and its rows, or those without logarithms if targets are likelier so."""
-    plain = plain_output(clone(encoder).set_params(logarithms=False))
+    plain = plain_output(clone(encoded[0]).set_params(logarithms=False))
     with collected_warnings():
         plain.fit(X if used is None else rows_of_table(X, used))
-        among = [(each, each.transform(X)) for each in (encoder, plain)]
+        among = [encoded, (plain, plain.transform(X))]
     those: Any = slice(None) if used is None else used
 
-    def value(each: tuple[TableEncoder, Doubles]) -> float:
-        groups, rows = each[0].groups(), each[1][those]
+    kernel, found = Matern(1.5, "learn"), None
+    values = []
+    for of_rows, rows in among:
+        groups = of_rows.groups()
         if len(groups.kinds) > MOST_LENGTHS:
-            return 0.0
-        kernel = Matern(1.5, "learn")
-        try:
-            return learned(kernel, rows, Y[those], ENCODED_ROWS, groups=groups.of_columns).value
-        except ConstantTargetsError:
-            return 0.0
-
-    return min(among, key=value)
+            break
+        with contextlib.suppress(ConstantTargetsError):
+            found = learned(
+                kernel, rows[those], Y[those], ENCODED_ROWS, start=found, settled=SETTLED,
+                groups=groups.of_columns,
+            )  # fmt: skip
+            values.append(found.value)
+    return among[int(np.argmin(values))] if len(values) == len(among) else among[0]
 
 
 def _chosen(

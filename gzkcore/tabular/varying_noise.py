@@ -24,7 +24,7 @@ from gzkcore.solve.kernel_system import cross_product
 # A choice, all of them:
 FEWEST_ROWS, MOST_ROWS = 200, 400  # held out, of one target; and those that h is learned from
 FOLDS = 3
-SETTLED = 0.5  # of a log likelihood: a step of the search for lengths that brings less is the last
+SETTLED = 0.05  # of rows, of a log likelihood: a step of a search that brings less is the last
 SMALLEST = 1e-4  # of errors squared, in units of variances: log 0 is not finite
 MOST_FACTOR = 10.0
 SHARES = 0.5, 0.75, 1.0  # of h: a regression of logarithms may exaggerate

@@ -552,6 +552,28 @@ def test_the_search_ends_where_one_on_all_rows_does(monkeypatch):
     assert found.value == pytest.approx(min(others), abs=0.5)
 
 
+def test_a_search_knows_how_the_criterion_curved_before():
+    """On twice the rows, from where it ended on half of them, it takes fewer steps than without."""
+    X, y = table(400)
+    half = criterion_of(Matern(1.5, "learn"), X[:200], y[:200]).least()
+    evaluations, values = [], []
+    for start in (half, half._replace(inverse=None)):
+        criterion = criterion_of(Matern(1.5, "learn"), X, y)
+        values.append(criterion.least(start).value)
+        evaluations.append(criterion.evaluations)
+    assert values[0] == pytest.approx(values[1], abs=1e-2)
+    assert evaluations[0] < evaluations[1]
+
+
+def test_a_search_that_cannot_win_is_given_up():
+    X, y = table(200)
+    place = criterion_of(Matern(1.5, "learn"), X, y).least()
+    far = place._replace(theta=place.theta + 0.5)
+    criterion = criterion_of(Matern(1.5, "learn"), X, y)
+    assert criterion.least(far, below=place.value - 1000).value > place.value
+    assert criterion.evaluations == 1
+
+
 def test_few_rows_that_do_not_vary_are_passed_over():
     X, y = table(1000)
     X[:, 2] = 0.0
