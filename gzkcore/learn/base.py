@@ -154,29 +154,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         save(self, path)
 
 
-class FeatureLearner(Learner):
-    """Base of learners on features."""
+class PassLearner(Learner):
+    """Base of learners that sum over rows in a pass, and solve when first asked."""
 
-    _state = stored(
-        features=(has("transform") | nothing()).if_there(),
-        features_=has("transform").if_there(),
-        _solution=holds(dict).if_there(),
-    )
-
-    features: Any
-    features_: Any
     moments_: Any
     _solve: Callable[..., dict[str, Any]]  # works out the fitted attributes from the sums
     _solution: dict[str, Any]
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `features__...` on None first replaces it by its default instance."""
-        for name in ("features", "features_y"):
-            given = params.get(name, getattr(self, name, name))
-            if given is None and any(key.startswith(f"{name}__") for key in params):
-                params[name] = KernelFeatures()
-        super().set_params(**params)
-        return self
 
     def _continues(self, X: Any) -> bool:
         """Tell whether `partial_fit` adds to rows before; raise if X is no batch but a source."""
@@ -198,6 +181,28 @@ class FeatureLearner(Learner):
         if not hasattr(self, "_solution"):
             self._solution = self._solve()
         return self._solution
+
+
+class FeatureLearner(PassLearner):
+    """Base of learners on features."""
+
+    _state = stored(
+        features=(has("transform") | nothing()).if_there(),
+        features_=has("transform").if_there(),
+        _solution=holds(dict).if_there(),
+    )
+
+    features: Any
+    features_: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `features__...` on None first replaces it by its default instance."""
+        for name in ("features", "features_y"):
+            given = params.get(name, getattr(self, name, name))
+            if given is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = KernelFeatures()
+        super().set_params(**params)
+        return self
 
     def _for_workers(self) -> Self:
         self._solved()

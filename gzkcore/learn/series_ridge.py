@@ -29,16 +29,22 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore._util.validation import check_integer, check_positive, check_same_class, dense
+from gzkcore._util.validation import (
+    check_integer,
+    check_matrix,
+    check_positive,
+    check_same_class,
+    dense,
+)
+from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.fast_sums import SAMPLES, Sphere, cosine_coefficients, periodic_weights
+from gzkcore.kernels.fast_sums import SAMPLES, cosine_coefficients, periodic_weights
 from gzkcore.kernels.split import (
     MOST_COLUMNS,
     Distance,
     NoSplitError,
-    Split,
     distances_of,
     radius_of,
 )
@@ -49,12 +55,11 @@ from gzkcore.solve.preconditioner import Preconditioner, factor_of
 from gzkcore.solve.solve import conjugate_gradients
 from gzkcore.sphere.transforms import zonal_coefficients
 
-from .base import Resumable, Solved
+from .base import PassLearner, Resumable, Solved
 from .regression import Regressor, check_alphas
 
 __all__ = ["SeriesRidge"]
 
-SAMPLES_TOL = 1e-10  # of the series itself, relative to k(x, x)
 DIGITS = 1e-12  # of transforms of nodes and of predictions
 FACTORED = 2500  # functions of the lowest frequencies, whose system is factored
 FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # of conjugate gradients
@@ -63,7 +68,7 @@ FLOOR = 1e-3  # of the standard deviation of y: noise is not less, or no error w
 MOST_DEGREE = SAMPLES // FINER
 
 
-class SeriesRidge(Resumable, WithKernel, Regressor):
+class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     """Kernel ridge regression on places in one pass, for dense rows of any number.
 
     The kernel is cut to the first terms of its series: harmonics on the sphere, exponentials in a
@@ -173,7 +178,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     kernel_: Kernel
     moments_: ExponentialSums
     y_offset_: Doubles
-    _solution: dict[str, Any]
 
     def __init__(
         self,
@@ -192,9 +196,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         self.tol = tol
         self.max_iter = max_iter
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
-
     @property
     def _target_shape(self) -> tuple[int, ...]:
         return self.y_offset_.shape
@@ -204,9 +205,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
 
     def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
         return X, y - self.y_offset_, sample_weight
-
-    def _outdate(self) -> None:
-        self.__dict__.pop("_solution", None)
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._start(reader, step)
@@ -236,13 +234,13 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         if self.box is None:
             if dim != 3:
                 raise ValueError(
-                    f"X has {dim} columns, but the unit sphere has 3; pass "
+                    f"X has {counted(dim, 'column')}, but the unit sphere has 3; pass "
                     "LatLonToSphere().transform(places), or a box"
                 )
             if self.degree > MOST_DEGREE:
-                raise ValueError(f"degree={self.degree} must be at most {MOST_DEGREE} on the sphere")
+                raise ValueError(f"degree={self.degree} is too large; use at most {MOST_DEGREE}")
             return None, [2 * self.degree] * 2
-        box = np.array(self.box, np.float64)
+        box = check_matrix("box", self.box)
         if box.shape != (2, dim) or dim > MOST_COLUMNS or not (box[0] < box[1]).all():
             raise ValueError(
                 f"box={self.box!r} must be the lowest and the highest corner, of shape (2, {dim}), "
@@ -263,7 +261,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         X, y, sample_weight
             As for `fit`.
         """
-        if self.__sklearn_is_fitted__():
+        if self._continues(X):
             summands = self._summands(*self._rows(X, y, sample_weight))
             self._outdate()
             self.moments_ = copy.copy(self.moments_).add(*summands)
@@ -326,12 +324,13 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
 
     def _series(self) -> tuple[Doubles, float, float]:
         """Return weights of the functions, the largest other one, and the variance left out."""
-        moments, dim = self.moments_, int(self.n_features_in_)
-        highest, distance = self._highest(), self._distance()
-        if moments.box is None:
-            sphere = Sphere(distance, 1.0, SAMPLES_TOL)
-            split = Split.at(sphere.profile, 0.0, SAMPLES_TOL)
-            found = sphere.weights(split, (FINER * highest[0],))[:, 0]
+        moments, dim, highest = self.moments_, int(self.n_features_in_), self._highest()
+        distance = self._distance()
+        if distance is None:
+            t = np.pi * np.arange(SAMPLES + 1) / SAMPLES
+            meridian = np.stack([np.sin(t), np.zeros_like(t), np.cos(t)], axis=1)
+            cosines = cosine_coefficients(self.kernel_(meridian, meridian[:1])[:, 0])
+            found = zonal_coefficients(cosines[: FINER * highest[0] + 1])
             kept, others = np.split(found, [highest[0] + 1])
             total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
         else:
@@ -348,16 +347,17 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         highest = [most // 2 for most in self.moments_.highest]
         return highest[:1] if self.moments_.box is None else highest
 
-    def _distance(self) -> Distance:
-        """Return the distance that the kernel is a function of."""
+    def _distance(self) -> Distance | None:
+        """Return the distance that the kernel is a function of; None on the sphere."""
         dim = int(self.n_features_in_)
         form, unit = self.kernel_.tile_form(dim), np.eye(dim)
         try:
             if form and self.moments_.box is None and radius_of(form, unit, unit) is not None:
-                return Distance((0, 1, 2), (1.0, 1.0, 1.0), form)
+                return None
             if form and self.moments_.box is not None:
                 distances = distances_of(form, dim)
                 if len(distances) == 1 and distances[0].columns == tuple(range(dim)):
+                    distances[0].profile(np.zeros(1))
                     return distances[0]
         except NoSplitError:
             pass
@@ -381,20 +381,13 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
             beyond = "" if X is None else " and new ones beyond them"
             raise ValueError(
                 f"the box is longer than the rows{beyond} by {gap[column]:g} in column {column}, "
-                f"where kernel={self.kernel_!r} is still {reached[column]:.2g} of its largest value, "
-                "and rows at opposite ends would be neighbours; pass a longer box, or a shorter "
-                "length"
+                f"where kernel={self.kernel_!r} is {reached[column]:.2g} of its largest value, "
+                "and opposite ends would be neighbours; pass a longer box, or a shorter length"
             )
 
     def _features(self, angles: Any, weights: Doubles) -> FarFeatures:
         kind = Harmonics if self.moments_.box is None else Frequencies
         return kind(angles, weights, DIGITS, np.arange(len(angles[0])))
-
-    def _solved(self) -> dict[str, Any]:
-        self._check_fitted()
-        if not hasattr(self, "_solution"):
-            self._solution = self._solve()
-        return self._solution
 
     def _solve(self) -> dict[str, Any]:
         given = check_alphas(self.alpha, "alpha", self._target_shape)
@@ -418,8 +411,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         if told > alphas.min():
             raise ValueError(
                 f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
-                f"{told / alphas.min():.2g} times as much as the noise, alpha={given.min():g}; pass "
-                "a higher degree, or use KernelRidge, which takes the whole kernel"
+                f"{told / alphas.min():.2g} times as much as the noise, alpha={given.min():g}; "
+                "pass a higher degree, or use KernelRidge, which takes the whole kernel"
             )
         b = features.transposed_product(of_nodes[:, 1:])
 
