@@ -200,9 +200,11 @@ def test_a_kernel_without_odd_degrees_is_not_taken_for_one_that_ends():
 def test_kernels_of_angles_are_taken_on_the_sphere():
     X, y, new = table("sphere")
     kernel = SphereMatern(nu=1.5, length_scale=0.5)
+    X, y, new = X[:60], y[:60], new[:20]  # its values take long
     model = SeriesRidge(kernel, alpha=1.0, degree=60).fit(X, y)
-    whole = KernelRidge(kernel, alpha=1.0, tol=1e-9).fit(X, y - y.mean())
-    np.testing.assert_allclose(model.predict(new) - y.mean(), whole.predict(new), atol=1e-3)
+    dual = np.linalg.solve(kernel(X, X) + np.eye(60), y - y.mean())
+    expected = y.mean() + kernel(new, X) @ dual
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-3)
 
 
 def test_new_rows_are_not_neighbours_round_the_box():
