@@ -329,9 +329,9 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         if distance is None:
             t = np.pi * np.arange(SAMPLES + 1) / SAMPLES
             meridian = np.stack([np.sin(t), np.zeros_like(t), np.cos(t)], axis=1)
-            cosines = cosine_coefficients(self.kernel_(meridian, meridian[:1])[:, 0])
-            found = zonal_coefficients(cosines[: FINER * highest[0] + 1])
-            kept, others = np.split(found, [highest[0] + 1])
+            values: Any = self.kernel_(meridian, meridian[:1])
+            cosines = cosine_coefficients(values[:, 0])[: FINER * highest[0] + 1]
+            kept, others = np.split(zonal_coefficients(cosines), [highest[0] + 1])
             total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
         else:
             sides = (moments.box[1] - moments.box[0]) * distance.scale
@@ -406,8 +406,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         alphas = np.broadcast_to(given, len(means)) / weight
         weights, after, left_out = self._series()
         features = self._features(angles, weights)
-        dense = self._most_together(angles, of_nodes[:, :1])
-        told = dense * max(left_out, after * features.width / features.measure)
+        together, dense = self._most_together(angles, of_nodes[:, :1])
+        told = max(left_out * together, after * dense)
         if told > alphas.min():
             raise ValueError(
                 f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
@@ -452,10 +452,11 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
             **{name: value.reshape(shape)[()] for name, value in of_targets.items()},
         }
 
-    def _most_together(self, angles: Any, of_nodes: Doubles) -> float:
-        """Return about how many rows lie closer to a place than the functions can tell apart.
+    def _most_together(self, angles: Any, of_nodes: Doubles) -> tuple[float, float]:
+        """Return how many rows lie closer together than the functions can tell apart, at most.
 
-        They are summed with a bump of twice the frequencies, (sin(N t / 2) / (N sin(t / 2)))^4.
+        Also how dense that is. They are summed with a bump of twice the frequencies, (sin(N t / 2)
+        / (N sin(t / 2)))^4.
         """
         axes = []
         for most in self._highest():
@@ -468,7 +469,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
             each = [np.concatenate([a[:1], a[1:] / 2, a[:0:-1] / 2]) for a in axes]
             weights = functools.reduce(np.multiply.outer, each)
         bumps = self._features(angles, weights)
-        return float(bumps.product(bumps.transposed_product(of_nodes)).max())
+        together = float(bumps.product(bumps.transposed_product(of_nodes)).max())
+        return together, together / float(weights.flat[0])  # over the integral of the bump
 
     def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
         """Return the functions of the lowest frequencies, at nodes."""

@@ -56,13 +56,9 @@ class FarFeatures:
     _square: float
 
     def __init__(
-        self,
-        transform: Transform,
-        coefficients: tuple[int, ...],
-        places: tuple[Integers, Integers, Integers],
-        weights: Doubles,
-        order: Integers,
-    ) -> None:
+        self, transform: Transform, coefficients: tuple[int, ...], places: Sequence[Integers],
+        weights: Doubles, order: Integers,
+    ) -> None:  # fmt: skip
         self.transform, self.coefficients, self.order = transform, coefficients, order
         self.own, self.first, self.second = places
         of_columns = weights.take(np.concatenate([self.own, self.first, self.first]))
@@ -94,7 +90,7 @@ class FarFeatures:
             found[self.order, two] = of_two[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        return np.ldexp(found, power)
+        return np.asarray(np.ldexp(found, power))
 
     def transposed_product(self, V: Doubles) -> Doubles:
         """Return Z^T V."""
@@ -113,7 +109,7 @@ class FarFeatures:
                 part[:, two] = value.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        return np.ldexp(found * self.roots[:, None], power)
+        return np.asarray(np.ldexp(found * self.roots[:, None], power))
 
     def weighted_gram(self, weights: Doubles) -> Doubles:
         """Return Z^T diag(weights) Z; what is above the diagonal means nothing."""
