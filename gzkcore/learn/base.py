@@ -17,7 +17,7 @@ from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
 from gzkcore._util.state import forget, has, holds, nothing, plain, stored
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_sparse, validate_data
+from gzkcore._util.validation import check_same_class, check_sparse, validate_data
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
@@ -158,6 +158,7 @@ class PassLearner(Learner):
     """Base of learners that sum over rows in a pass, and solve when first asked."""
 
     moments_: Any
+    y_offset_: Any
     _solve: Callable[..., dict[str, Any]]  # works out the fitted attributes from the sums
     _solution: dict[str, Any]
 
@@ -181,6 +182,23 @@ class PassLearner(Learner):
         if not hasattr(self, "_solution"):
             self._solution = self._solve()
         return self._solution
+
+    def _offset_of(self, other: Any) -> Doubles:
+        """Return how far another regression's targets are shifted, if it can be merged."""
+        check_same_class(self, other)
+        for model in (self, other):
+            if not model.__sklearn_is_fitted__():
+                raise NotFittedError(
+                    f"a {type(model).__name__} to be merged is not fitted; call fit or partial_fit "
+                    "first"
+                )
+        ours, theirs = (np.asarray(model.y_offset_) for model in (self, other))
+        if theirs.shape != ours.shape:
+            raise ValueError(
+                f"the other model has targets of shape {theirs.shape}, this one {ours.shape}; "
+                "merge models with the same targets"
+            )
+        return np.asarray((theirs - ours).reshape(-1))
 
 
 class FeatureLearner(PassLearner):

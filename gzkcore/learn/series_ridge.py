@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
-from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.nonuniform import check_finufft
 from gzkcore._util.state import (
@@ -33,7 +32,6 @@ from gzkcore._util.validation import (
     check_integer,
     check_matrix,
     check_positive,
-    check_same_class,
     dense,
 )
 from gzkcore._util.wording import counted
@@ -277,16 +275,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
 
         Both need the same degree and box. Kernel and alpha remain those of this model.
         """
-        check_same_class(self, other)
-        for model in (self, other):
-            if not model.__sklearn_is_fitted__():
-                raise NotFittedError("a SeriesRidge to be merged is not fitted; call fit first")
-        if other.y_offset_.shape != self.y_offset_.shape:
-            raise ValueError(
-                f"the other model has targets of shape {other.y_offset_.shape}, this one "
-                f"{self.y_offset_.shape}; merge models with the same targets"
-            )
-        offset = (other.y_offset_ - self.y_offset_).reshape(-1)
+        offset = self._offset_of(other)
         self.moments_ = copy.copy(self.moments_).merge(other.moments_.shifted(offset))
         self._outdate()
         return self
@@ -326,7 +315,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         """Return weights of the functions, the largest other one, and the variance left out."""
         moments, dim, highest = self.moments_, int(self.n_features_in_), self._highest()
         distance = self._distance()
-        if distance is None:
+        if distance is None or moments.box is None:
             t = np.pi * np.arange(SAMPLES + 1) / SAMPLES
             meridian = np.stack([np.sin(t), np.zeros_like(t), np.cos(t)], axis=1)
             values: Any = self.kernel_(meridian, meridian[:1])
