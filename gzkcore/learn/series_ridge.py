@@ -396,13 +396,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         weights, after, left_out = self._series()
         features = self._features(angles, weights)
         together, dense = self._most_together(angles, of_nodes[:, :1])
-        told = max(left_out * together, after * dense)
-        if told > alphas.min():
-            raise ValueError(
-                f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
-                f"{told / alphas.min():.2g} times as much as the noise, alpha={given.min():g}; "
-                "pass a higher degree, or use KernelRidge, which takes the whole kernel"
-            )
+        self._check_series(max(left_out * together, after * dense) / float(alphas.min()))
         b = features.transposed_product(of_nodes[:, 1:])
 
         def product(V: Doubles) -> Doubles:
@@ -460,6 +454,15 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         bumps = self._features(angles, weights)
         together = float(bumps.product(bumps.transposed_product(of_nodes)).max())
         return together, together / float(weights.flat[0])  # over the integral of the bump
+
+    def _check_series(self, told: float) -> None:
+        """Raise where the rows tell more than the series can represent, relative to the noise."""
+        if told > 1:
+            raise ValueError(
+                f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
+                f"{told:.2g} times as much as the noise, alpha={self.alpha}; pass a higher degree, "
+                "or use KernelRidge, which takes the whole kernel"
+            )
 
     def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
         """Return the functions of the lowest frequencies, at nodes."""
