@@ -460,8 +460,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         if told > 1:
             raise ValueError(
                 f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
-                f"{told:.2g} times as much as the noise, alpha={self.alpha!r}; pass a higher degree, "
-                "or use KernelRidge, which takes the whole kernel"
+                f"{told:.2g} times as much as the noise, alpha={self.alpha!r}; pass a higher "
+                "degree, or use KernelRidge, which takes the whole kernel"
             )
 
     def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
