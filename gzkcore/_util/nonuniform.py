@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .threads import on_threads
 from .typing import Doubles
 
-__all__ = ["Exponentials"]
+__all__ = ["Exponentials", "evened", "paired"]
 
 Complexes = NDArray[np.complex128]
 
@@ -34,6 +34,17 @@ def check_finufft(asker: str) -> None:
     """Raise without finufft."""
     if not has_finufft():
         raise ImportError(f"{asker} needs finufft: pip install 'gzkcore[maps]'")
+
+
+def evened(V: Doubles) -> tuple[Doubles, Any]:
+    """Return columns over powers of 2, and these: two that share a transform have one size."""
+    power = np.frexp(np.abs(V).max(axis=0, initial=0.0))[1]
+    return np.ldexp(V, -power), power
+
+
+def paired(V: Doubles) -> Complexes:
+    """Return one or two columns as one of complex numbers."""
+    return np.asarray(V[:, 0] + 1j * V[:, 1] if V.shape[1] == 2 else V[:, 0], np.complex128)
 
 
 class Exponentials:

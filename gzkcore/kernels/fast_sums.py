@@ -19,7 +19,7 @@ import numpy as np
 from scipy.fft import dctn, next_fast_len
 
 from gzkcore._compiled.products import tile_rows
-from gzkcore._util.nonuniform import Complexes, Exponentials, has_finufft
+from gzkcore._util.nonuniform import Complexes, Exponentials, evened, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficients
@@ -408,8 +408,7 @@ class FastSums:
     def times(self, V: Doubles) -> Doubles:
         """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
         found = np.zeros((self.shape[0], V.shape[1]))
-        power = np.frexp(np.abs(V).max(axis=0, initial=0.0))[1]  # of 2: two share a transform
-        given = np.ldexp(V[self._columns], -power)
+        given, power = evened(V[self._columns])
         for part in self.parts:
             if part.near is not None:
                 product, _ = multiply(part.near, part.rows, part.columns, given, self.symmetric)

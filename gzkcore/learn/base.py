@@ -17,7 +17,7 @@ from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
 from gzkcore._util.state import forget, has, holds, nothing, plain, stored
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_sparse, validate_data
+from gzkcore._util.validation import check_same_class, check_sparse, validate_data
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
@@ -154,29 +154,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         save(self, path)
 
 
-class FeatureLearner(Learner):
-    """Base of learners on features."""
+class PassLearner(Learner):
+    """Base of learners that sum over rows in a pass, and solve when first asked."""
 
-    _state = stored(
-        features=(has("transform") | nothing()).if_there(),
-        features_=has("transform").if_there(),
-        _solution=holds(dict).if_there(),
-    )
-
-    features: Any
-    features_: Any
     moments_: Any
+    y_offset_: Any
     _solve: Callable[..., dict[str, Any]]  # works out the fitted attributes from the sums
     _solution: dict[str, Any]
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `features__...` on None first replaces it by its default instance."""
-        for name in ("features", "features_y"):
-            given = params.get(name, getattr(self, name, name))
-            if given is None and any(key.startswith(f"{name}__") for key in params):
-                params[name] = KernelFeatures()
-        super().set_params(**params)
-        return self
 
     def _continues(self, X: Any) -> bool:
         """Tell whether `partial_fit` adds to rows before; raise if X is no batch but a source."""
@@ -198,6 +182,45 @@ class FeatureLearner(Learner):
         if not hasattr(self, "_solution"):
             self._solution = self._solve()
         return self._solution
+
+    def _offset_of(self, other: Any) -> Doubles:
+        """Return how far another regression's targets are shifted, if it can be merged."""
+        check_same_class(self, other)
+        for model in (self, other):
+            if not model.__sklearn_is_fitted__():
+                raise NotFittedError(
+                    f"a {type(model).__name__} to be merged is not fitted; call fit or partial_fit "
+                    "first"
+                )
+        ours, theirs = (np.asarray(model.y_offset_) for model in (self, other))
+        if theirs.shape != ours.shape:
+            raise ValueError(
+                f"the other model has targets of shape {theirs.shape}, this one {ours.shape}; "
+                "merge models with the same targets"
+            )
+        return np.asarray((theirs - ours).reshape(-1))
+
+
+class FeatureLearner(PassLearner):
+    """Base of learners on features."""
+
+    _state = stored(
+        features=(has("transform") | nothing()).if_there(),
+        features_=has("transform").if_there(),
+        _solution=holds(dict).if_there(),
+    )
+
+    features: Any
+    features_: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `features__...` on None first replaces it by its default instance."""
+        for name in ("features", "features_y"):
+            given = params.get(name, getattr(self, name, name))
+            if given is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = KernelFeatures()
+        super().set_params(**params)
+        return self
 
     def _for_workers(self) -> Self:
         self._solved()

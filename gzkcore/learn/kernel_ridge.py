@@ -26,7 +26,13 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_share, dense
+from gzkcore._util.validation import (
+    check_bool,
+    check_integer,
+    check_share,
+    dense,
+    raise_not_finite,
+)
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
@@ -731,6 +737,7 @@ def _directions(asked: Any, X: Doubles) -> Doubles:
     if isinstance(asked, bool | np.bool_):
         return np.broadcast_to(np.eye(X.shape[1]), (len(X), X.shape[1], X.shape[1]))
     found = np.asarray(asked, dtype=np.float64)
+    raise_not_finite(found, "return_gradient", "pass finite numbers")
     if found.shape != (len(X), *found.shape[1:2], X.shape[1]):
         raise ValueError(
             f"return_gradient has shape {found.shape}; pass True, or p directions at each row, of "

@@ -8,11 +8,10 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.state import all_or_nothing, doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
-from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
+from gzkcore._util.validation import check_choice, check_integer, check_positive
 from gzkcore.passes.gram import GramAccumulator
 from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.normal_equations import System, centred, coefficients
@@ -101,25 +100,15 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
             A fitted or partially fitted model with the same features: pass these fitted, in a
             ``sklearn.frozen.FrozenEstimator``, to every model. It is not changed.
         """
-        check_same_class(self, other)
+        offset = self._offset_of(other)
         for model in (self, other):
-            if not model.__sklearn_is_fitted__():
-                raise NotFittedError(
-                    f"a {type(model).__name__} to be merged is not fitted; call fit or partial_fit "
-                    "first"
-                )
             model._need_gram("merge")
-        if other.y_offset_.shape != self.y_offset_.shape:
-            raise ValueError(
-                f"the other model has targets of shape {other.y_offset_.shape}, this one "
-                f"{self.y_offset_.shape}; merge models with the same targets"
-            )
         if not np.array_equal(getattr(self, "classes_", ()), getattr(other, "classes_", ())):
             raise ValueError("the models have different classes; pass all classes to each")
         check_same_features(
             self.moments_.features, other.moments_.features, int(self.n_features_in_)
         )
-        moved = other.moments_.shifted((other.y_offset_ - self.y_offset_).reshape(-1))
+        moved = other.moments_.shifted(offset)
         self._outdate()
         self.moments_.merge(moved)
         return self

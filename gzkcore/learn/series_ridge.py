@@ -7,13 +7,13 @@ same for every kernel and alpha.
 """
 
 import copy
+import functools
 import math
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
-from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.nonuniform import check_finufft
 from gzkcore._util.state import (
@@ -28,16 +28,21 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore._util.validation import check_integer, check_positive, check_same_class, dense
+from gzkcore._util.validation import (
+    check_integer,
+    check_matrix,
+    check_positive,
+    dense,
+)
+from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.fast_sums import Sphere, periodic_weights
+from gzkcore.kernels.fast_sums import SAMPLES, cosine_coefficients, periodic_weights
 from gzkcore.kernels.split import (
     MOST_COLUMNS,
     Distance,
     NoSplitError,
-    Split,
     distances_of,
     radius_of,
 )
@@ -46,22 +51,22 @@ from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.solve.far_features import FINER, FarFeatures, Frequencies, Harmonics, cut
 from gzkcore.solve.preconditioner import Preconditioner, factor_of
 from gzkcore.solve.solve import conjugate_gradients
+from gzkcore.sphere.transforms import zonal_coefficients
 
-from .base import Resumable, Solved
+from .base import PassLearner, Resumable, Solved
 from .regression import Regressor, check_alphas
 
 __all__ = ["SeriesRidge"]
 
-SAMPLES_TOL = 1e-10  # of the series itself, relative to k(x, x)
 DIGITS = 1e-12  # of transforms of nodes and of predictions
 FACTORED = 2500  # functions of the lowest frequencies, whose system is factored
 FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # of conjugate gradients
 MOST_LEFT = 1e-3  # of the kernel, relative to k(x, x), where a box repeats
-LAST, POWER_STEPS = 0.9, 10  # of the highest frequency, which tell how dense the rows lie
-FLOOR = 1e-3  # of the standard deviation of y: errors below do no harm without noise
+FLOOR = 1e-3  # of the standard deviation of y: noise is not less, or no error were small beside it
+MOST_DEGREE = SAMPLES // FINER
 
 
-class SeriesRidge(Resumable, WithKernel, Regressor):
+class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     """Kernel ridge regression on places in one pass, for dense rows of any number.
 
     The kernel is cut to the first terms of its series: harmonics on the sphere, exponentials in a
@@ -93,7 +98,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     intercept_ : float or ndarray of shape (n_targets,)
         The mean of y, which is subtracted.
     noise_variance_ : float or ndarray of shape (n_targets,)
-        The mean squared residual.
+        The mean of weights times squared residuals: the variance of the noise of a row of weight 1.
     error_bound_ : float or ndarray of shape (n_targets,)
         By how much predictions may differ from the exact solution, relative to their standard
         deviations without noise: at most `tol`.
@@ -122,14 +127,14 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     Time: a few hundred nanoseconds a row, then some hundred transforms of degree^3 operations.
     Memory: 256 (degree + 1)^2 bytes and more for each target, 16 (4 degree + 1)^d in d columns.
 
-    Let A = Z^T Z + alpha I for the functions Z at the rows, and r the residual of A c = b. A
+    Let A = Z^T W Z + alpha I for the functions Z at the rows, and r the residual of A c = b. A
     prediction is off by z^T A^-1 r, at most (z^T A^-1 z)^(1/2) |r| / alpha^(1/2), where the first
     factor times the standard deviation s of the noise is that of the prediction. So the error is at
     most |r| / (s alpha^(1/2)) of it, in gaps too. There directions are nearly free, and steps many.
 
-    What the series leaves out is a kernel, too. Its largest eigenvalue on the rows is about the
-    first weight that is left out, times how dense the rows lie. Above alpha the rows tell more than
-    the series can represent.
+    What the series leaves out is a kernel, too. Its largest eigenvalue on the rows is about its
+    variance times the number of rows that lie closer than the functions can tell apart. Above alpha
+    the rows tell more than the series can represent.
 
     Examples
     --------
@@ -171,7 +176,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     kernel_: Kernel
     moments_: ExponentialSums
     y_offset_: Doubles
-    _solution: dict[str, Any]
 
     def __init__(
         self,
@@ -190,9 +194,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         self.tol = tol
         self.max_iter = max_iter
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
-
     @property
     def _target_shape(self) -> tuple[int, ...]:
         return self.y_offset_.shape
@@ -203,9 +204,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
         return X, y - self.y_offset_, sample_weight
 
-    def _outdate(self) -> None:
-        self.__dict__.pop("_solution", None)
-
     def _fit(self, reader: Reader, step: Step) -> None:
         self._start(reader, step)
         self._solved()
@@ -214,6 +212,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         self._solved()
         model = super()._for_workers()
         model.moments_ = self.moments_._emptied()
+        model.moments_.extent = self.moments_.extent
         return model
 
     def _start(self, reader: Reader, step: Step | None = None) -> None:
@@ -223,7 +222,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         check_positive("tol", self.tol)
         if not reader.resume(self):
             self.kernel_ = reader.resolve(as_exact_kernel(self.kernel))
-            self.y_offset_ = np.asarray(reader.typical().mean(axis=0))
+            self.y_offset_ = np.asarray(np.average(reader.targets, axis=0, weights=reader.weight))
             self.moments_ = ExponentialSums(*self._place(reader.rows.shape[1]))
             self._series()  # raises for what has none
         reader.accumulate(self, self.moments_, step)
@@ -233,11 +232,13 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         if self.box is None:
             if dim != 3:
                 raise ValueError(
-                    f"X has {dim} columns, but the unit sphere has 3; pass "
+                    f"X has {counted(dim, 'column')}, but the unit sphere has 3; pass "
                     "LatLonToSphere().transform(places), or a box"
                 )
+            if self.degree > MOST_DEGREE:
+                raise ValueError(f"degree={self.degree} is too large; use at most {MOST_DEGREE}")
             return None, [2 * self.degree] * 2
-        box = np.asarray(self.box, np.float64)
+        box = check_matrix("box", self.box)
         if box.shape != (2, dim) or dim > MOST_COLUMNS or not (box[0] < box[1]).all():
             raise ValueError(
                 f"box={self.box!r} must be the lowest and the highest corner, of shape (2, {dim}), "
@@ -258,10 +259,10 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         X, y, sample_weight
             As for `fit`.
         """
-        if self.__sklearn_is_fitted__():
+        if self._continues(X):
             summands = self._summands(*self._rows(X, y, sample_weight))
             self._outdate()
-            self.moments_.add(*summands)
+            self.moments_ = copy.copy(self.moments_).add(*summands)
             return self
         reader = Reader(X, y, sample_weight, one_pass=True)
         reader.begin(self)
@@ -270,18 +271,12 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
 
     @all_or_nothing
     def merge(self, other: Self) -> Self:
-        """Add the rows that another model has seen, and return self; the other is not changed."""
-        check_same_class(self, other)
-        for model in (self, other):
-            if not model.__sklearn_is_fitted__():
-                raise NotFittedError("a SeriesRidge to be merged is not fitted; call fit first")
-        if other.y_offset_.shape != self.y_offset_.shape:
-            raise ValueError(
-                f"the other model has targets of shape {other.y_offset_.shape}, this one "
-                f"{self.y_offset_.shape}; merge models with the same targets"
-            )
-        offset = (other.y_offset_ - self.y_offset_).reshape(-1)
-        self.moments_.merge(other.moments_.shifted(offset))
+        """Add the rows that another model has seen, and return self; the other is not changed.
+
+        Both need the same degree and box. Kernel and alpha remain those of this model.
+        """
+        offset = self._offset_of(other)
+        self.moments_ = copy.copy(self.moments_).merge(other.moments_.shifted(offset))
         self._outdate()
         return self
 
@@ -317,42 +312,41 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
     # ---- the series and its solution
 
     def _series(self) -> tuple[Doubles, float, float]:
-        """Return weights of the functions, the next one, and the variance that is left out."""
-        moments, dim = self.moments_, int(self.n_features_in_)
-        highest, distance = self._highest(), self._distance()
-        if moments.box is None:
-            sphere = Sphere(distance, 1.0, SAMPLES_TOL)
-            split = Split.at(sphere.profile, 0.0, SAMPLES_TOL)
-            found = sphere.weights(split, (FINER * highest[0],))[:, 0]
-            kept, after = found[: highest[0] + 1], float(found[highest[0] + 1])
+        """Return weights of the functions, the largest other one, and the variance left out."""
+        moments, dim, highest = self.moments_, int(self.n_features_in_), self._highest()
+        distance = self._distance()
+        if distance is None or moments.box is None:
+            t = np.pi * np.arange(SAMPLES + 1) / SAMPLES
+            meridian = np.stack([np.sin(t), np.zeros_like(t), np.cos(t)], axis=1)
+            values: Any = self.kernel_(meridian, meridian[:1])
+            cosines = cosine_coefficients(values[:, 0])[: FINER * highest[0] + 1]
+            kept, others = np.split(zonal_coefficients(cosines), [highest[0] + 1])
             total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
         else:
             sides = (moments.box[1] - moments.box[0]) * distance.scale
-            found = periodic_weights(distance.on_grid, sides, [FINER * most for most in highest])
-            kept = cut(found, highest)
-            after = max(
-                float(np.moveaxis(found, axis, 0)[(most + 1, *[0] * (dim - 1))])
-                for axis, most in enumerate(highest)
-            )
+            others = periodic_weights(distance.on_grid, sides, [FINER * most for most in highest])
+            kept = cut(others, highest)
+            others[np.ix_(*[np.arange(-most, most + 1) for most in highest])] = 0.0
             total = float(np.maximum(kept, 0.0).sum())
         own = float(self.kernel_.diag(np.eye(1, dim))[0])
-        return kept, max(after, 0.0), max(own - total, 0.0)
+        return kept, max(float(others.max()), 0.0), max(own - total, 0.0)
 
     def _highest(self) -> list[int]:
         """Return the highest degree, or frequencies."""
         highest = [most // 2 for most in self.moments_.highest]
         return highest[:1] if self.moments_.box is None else highest
 
-    def _distance(self) -> Distance:
-        """Return the distance that the kernel is a function of."""
+    def _distance(self) -> Distance | None:
+        """Return the distance that the kernel is a function of; None on the sphere."""
         dim = int(self.n_features_in_)
         form, unit = self.kernel_.tile_form(dim), np.eye(dim)
         try:
             if form and self.moments_.box is None and radius_of(form, unit, unit) is not None:
-                return Distance((0, 1, 2), (1.0, 1.0, 1.0), form)
+                return None
             if form and self.moments_.box is not None:
                 distances = distances_of(form, dim)
                 if len(distances) == 1 and distances[0].columns == tuple(range(dim)):
+                    distances[0].profile(np.zeros(1))
                     return distances[0]
         except NoSplitError:
             pass
@@ -361,86 +355,114 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
             "such as Matern(nu=1.5, length_scale=0.1), or KernelRidge"
         )
 
-    def _check_box(self) -> None:
-        """Raise where the kernel reaches round the box, from rows to rows."""
-        box, extent = self.moments_.box, self.moments_.extent
-        if box is None:
+    def _check_box(self, X: Any = None) -> None:
+        """Raise where the kernel reaches round the box, to rows from other rows, or new ones."""
+        if self.moments_.box is None:
             return
-        gap = (box[1] - box[0]) - (extent[1] - extent[0])
-        dim = len(gap)
-        at = np.zeros((dim, dim))
-        np.fill_diagonal(at, gap)
-        reached = np.abs(self.kernel_(at, np.zeros((1, dim)))[:, 0]) / self.kernel_.diag(at)
+        low, high = self.moments_.extent
+        gap = np.diff(self.moments_.box, axis=0)[0] - (high - low)
+        if X is not None:
+            gap -= np.maximum(np.maximum(low - X.min(axis=0), X.max(axis=0) - high), 0.0)
+        at = np.diag(gap)
+        reached = np.abs(self.kernel_(at, np.zeros((1, len(gap))))[:, 0]) / self.kernel_.diag(at)
         if (reached > MOST_LEFT).any():
             column = int(reached.argmax())
+            beyond = "" if X is None else " and new ones beyond them"
             raise ValueError(
-                f"the box is longer than the rows by {gap[column]:g} in column {column}, where "
-                f"kernel={self.kernel_!r} is still {reached[column]:.2g} of its largest value, and "
-                "rows at opposite ends would be neighbours; pass a longer box, or a shorter length"
+                f"the box is longer than the rows{beyond} by {gap[column]:g} in column {column}, "
+                f"where kernel={self.kernel_!r} is {reached[column]:.2g} of its largest value, "
+                "and opposite ends would be neighbours; pass a longer box, or a shorter length"
             )
 
     def _features(self, angles: Any, weights: Doubles) -> FarFeatures:
         kind = Harmonics if self.moments_.box is None else Frequencies
         return kind(angles, weights, DIGITS, np.arange(len(angles[0])))
 
-    def _solved(self) -> dict[str, Any]:
-        self._check_fitted()
-        if not hasattr(self, "_solution"):
-            self._solution = self._solve()
-        return self._solution
-
     def _solve(self) -> dict[str, Any]:
         given = check_alphas(self.alpha, "alpha", self._target_shape)
         if not (given > 0).all():
             raise ValueError(f"alpha={self.alpha!r} must be > 0: without noise gaps have no bound")
-        moments = self.moments_
         self._check_box()
-        total = moments.squares[0]
+        moments, shape = self.moments_, self._target_shape
+        count, total = moments.totals[:2].tolist()
         means = moments.sums[1:].reshape(len(moments.sums) - 1, -1)[:, 0] / total
         centred = moments.shifted(-means)
-        alphas = np.broadcast_to(given, len(means)).astype(np.float64)
-        weights, after, left_out = self._series()
+        # From here on weights have the mean 1 and targets the variance 1.
+        weight, variances = total / count, centred.totals[2:] / total
+        scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         angles, of_nodes = centred.nodes()
+        of_nodes /= weight * np.concatenate([[1.0], scale])
+        alphas = np.broadcast_to(given, len(means)) / weight
+        weights, after, left_out = self._series()
         features = self._features(angles, weights)
-        self._check_series(after, float(alphas.min()), angles, weights, of_nodes)
+        together, dense = self._most_together(angles, of_nodes[:, :1])
+        self._check_series(max(left_out * together, after * dense) / float(alphas.min()))
         b = features.transposed_product(of_nodes[:, 1:])
 
         def product(V: Doubles) -> Doubles:
             return features.transposed_product(of_nodes[:, :1] * features.product(V))
 
         lowest = _Lowest(features, self._low(angles, weights), of_nodes[:, 0], alphas)
-        squares = centred.squares[1:]
-        scale, tol = np.linalg.norm(b, axis=0), np.full(len(means), FIRST_TOL)
         coef, steps = np.zeros_like(b), np.zeros(len(means), np.intp)
-        noise = bound = np.zeros(len(means))
+        tol, length = FIRST_TOL, np.linalg.norm(b, axis=0)
         while True:
             found = conjugate_gradients(
-                product, b, alphas, preconditioner=lowest, tol=float(max(tol.min(), LEAST_TOL)),
+                product, b, alphas, preconditioner=lowest, tol=max(tol, LEAST_TOL),
                 max_iter=int(max(1, self.max_iter - steps.max())), start=coef,
             )  # fmt: skip
             coef, steps = found.coef, steps + found.n_iter
             residual = b - product(coef) - alphas * coef
-            # |y - Z c|^2 = y^T y - c^T b - c^T (b - Z^T Z c)
-            rss = squares - (coef * (b + residual + alphas * coef)).sum(axis=0)
-            least = FLOOR**2 * squares / total
-            noise = np.maximum(rss / total, least)
+            # |y - Z c|^2 = y^T y - c^T b - c^T (b - Z^T Z c), of unit weights
+            rss = count - (coef * (b + residual + alphas * coef)).sum(axis=0)
+            noise = np.maximum(rss / count, FLOOR**2)
             allowed = np.sqrt(alphas * noise)
-            bound = np.linalg.norm(residual, axis=0) / np.where(allowed > 0, allowed, 1.0)
+            bound = np.linalg.norm(residual, axis=0) / allowed
             if (bound <= self.tol).all():
                 break
-            tol = np.where(scale > 0, 0.5 * self.tol * allowed / np.where(scale > 0, scale, 1), 1.0)
-            if steps.max() >= self.max_iter or tol.min() < LEAST_TOL or not found.n_iter.any():
+            tol = float((0.5 * self.tol * allowed / length).min())
+            if steps.max() >= self.max_iter or tol < LEAST_TOL or not found.n_iter.any():
                 errors = features.product(lowest.solve(residual, np.arange(len(means))))
                 self._refuse(bound, steps, errors, angles)
-        shape = self._target_shape
-        return {
-            "coef_": coef.T.reshape(*shape, -1), "weights": weights,
-            "intercept_": (self.y_offset_ + means.reshape(shape))[()],
-            "noise_variance_": noise.reshape(shape)[()],
-            "error_bound_": bound.reshape(shape)[()],
-            "missing_std_": np.sqrt(left_out * noise / alphas).reshape(shape)[()],
-            "n_iter_": steps.reshape(shape)[()],
+        noise *= variances * weight
+        of_targets = {
+            "intercept_": self.y_offset_.ravel() + means, "noise_variance_": noise,
+            "error_bound_": bound, "missing_std_": np.sqrt(left_out * noise / given),
+            "n_iter_": steps,
         }  # fmt: skip
+        return {
+            "coef_": (coef * scale).T.reshape(*shape, -1),
+            "weights": weights,
+            **{name: value.reshape(shape)[()] for name, value in of_targets.items()},
+        }
+
+    def _most_together(self, angles: Any, of_nodes: Doubles) -> tuple[float, float]:
+        """Return how many rows lie closer together than the functions can tell apart, at most.
+
+        Also how dense that is. They are summed with a bump of twice the frequencies, (sin(N t / 2)
+        / (N sin(t / 2)))^4.
+        """
+        axes = []
+        for most in self._highest():
+            half = np.pi / 4 / most * np.arange(1, 2 * most + 1)
+            bump = (np.sin((most + 1) * half) / ((most + 1) * np.sin(half))) ** 4
+            axes.append(cosine_coefficients(np.concatenate([[1.0], bump])))
+        if self.moments_.box is None:
+            weights = zonal_coefficients(axes[0])
+        else:
+            each = [np.concatenate([a[:1], a[1:] / 2, a[:0:-1] / 2]) for a in axes]
+            weights = functools.reduce(np.multiply.outer, each)
+        bumps = self._features(angles, weights)
+        together = float(bumps.product(bumps.transposed_product(of_nodes)).max())
+        return together, together / float(weights.flat[0])  # over the integral of the bump
+
+    def _check_series(self, told: float) -> None:
+        """Raise where the rows tell more than the series can represent, relative to the noise."""
+        if told > 1:
+            raise ValueError(
+                f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
+                f"{told:.2g} times as much as the noise, alpha={self.alpha!r}; pass a higher "
+                "degree, or use KernelRidge, which takes the whole kernel"
+            )
 
     def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
         """Return the functions of the lowest frequencies, at nodes."""
@@ -450,27 +472,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
         count = math.prod(2 * most + 1 for most in highest)
         share = min(1.0, (FACTORED / count) ** (1 / len(highest)))
         return self._features(angles, cut(weights, [max(1, int(share * most)) for most in highest]))
-
-    def _check_series(
-        self, after: float, alpha: float, angles: Any, weights: Doubles, of_nodes: Doubles
-    ) -> None:
-        """Raise where the rows tell more than the series can represent.
-
-        How dense the rows lie is the largest eigenvalue of the Gram matrix of the last functions,
-        by a few steps of the power method.
-        """
-        frequency = _frequencies(weights, self.moments_.box is None)
-        last = self._features(angles, (frequency >= LAST * frequency.max()).astype(np.float64))
-        v, dense = np.random.default_rng(0).standard_normal((last.width, 1)), 0.0
-        for _ in range(POWER_STEPS):
-            v = last.transposed_product(of_nodes[:, :1] * last.product(v / np.linalg.norm(v)))
-            dense = float(np.linalg.norm(v))
-        if after * dense > alpha:
-            raise ValueError(
-                f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
-                f"{after * dense / alpha:.2g} times as much as the noise, alpha={alpha:g}; pass a "
-                "higher degree, or use KernelRidge, which takes the whole kernel"
-            )
 
     def _refuse(self, bound: Doubles, steps: Integers, errors: Doubles, angles: Any) -> None:
         """Raise for gaps, and say where the solution is least exact."""
@@ -496,21 +497,12 @@ class SeriesRidge(Resumable, WithKernel, Regressor):
                 "SeriesRidge has no standard deviations; use KernelRidge, or return_std=False"
             )
         solution = self._solved()
-        features = self._features(self.moments_.angles(X), solution["weights"])
+        angles = self.moments_.angles(X)
+        self._check_box(X)
+        features = self._features(angles, solution["weights"])
         mean = features.product(np.atleast_2d(solution["coef_"]).T)
         mean += np.atleast_1d(solution["intercept_"])
         return mean, None
-
-
-def _frequencies(weights: Doubles, on_sphere: bool) -> Doubles:
-    """Return the degree of each weight, or its highest frequency relative to the box's."""
-    if on_sphere:
-        return np.arange(len(weights), dtype=np.float64)
-    found = np.zeros(weights.shape)
-    for axis, size in enumerate(weights.shape):
-        each = np.abs(np.fft.fftfreq(size, 1 / size)) / max(size // 2, 1)
-        found = np.maximum(found, each.reshape([-1 if k == axis else 1 for k in range(found.ndim)]))
-    return found
 
 
 class _Lowest(Preconditioner):

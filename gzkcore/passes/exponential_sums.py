@@ -6,14 +6,14 @@ sums over rows of functions with frequencies up to m follow. They are also those
 nodes with weights (`nodes`), which stand for the rows from then on.
 """
 
-import itertools
+import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy.fft import ifftn
 
-from gzkcore._util.nonuniform import Exponentials
+from gzkcore._util.nonuniform import Exponentials, evened, paired
 from gzkcore._util.state import doubles, nothing, sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles
@@ -23,6 +23,7 @@ from gzkcore.sphere.transforms import angles_of
 __all__ = ["ExponentialSums"]
 
 TOL = 1e-13  # relative error of sums
+MOST = 1e290  # of sums of squares, and of their inverses
 UNIT = 1e-5  # by how much norms may differ from 1: a few times the rounding of float32
 
 
@@ -40,8 +41,9 @@ class ExponentialSums:
     ----------
     sums : ndarray of shape (1 + n_targets, 2 m_1 + 1, ..., 2), or None
         Real and imaginary parts, in the order of FFTs.
-    squares : ndarray of shape (1 + n_targets,)
-        The sum of weights, and of weights times each target squared.
+    totals : ndarray of shape (2 + n_targets,)
+        The number of rows with weights > 0; the sums of weights, and of weights times each target
+        squared.
     extent : ndarray of shape (2, d)
         The smallest and the largest value of each column.
     n_rows : int
@@ -58,19 +60,20 @@ class ExponentialSums:
         n_rows=whole(0),
         sums=doubles("t", *[None] * 2) | doubles("t", *[None] * 3) | doubles("t", *[None] * 4)
         | nothing(),
-        squares=doubles("t", least=0) | nothing(),
+        totals=doubles(None, least=0) | nothing(),
         extent=doubles(2, None) | nothing(),
     )  # fmt: skip
 
     def __init__(self, box: Doubles | None, highest: Sequence[int]) -> None:
         self.box, self.highest = box, list(highest)
         self.sums: Any = None
-        self.squares: Any = None
+        self.totals: Any = None
         self.extent: Any = None
         self.n_rows = 0
 
     def angles(self, X: Doubles) -> list[Doubles]:
         """Return the angles of rows, checked."""
+        X = np.asarray(X, np.float64)
         if self.box is None:
             apart = np.abs(np.sqrt(np.einsum("ij,ij->i", X, X)) - 1)
             if apart.max(initial=0.0) > UNIT:
@@ -93,25 +96,29 @@ class ExponentialSums:
 
     def add(self, X: Any, y: Doubles, weight: Doubles | None) -> Self:
         """Add rows, targets and weights that were checked."""
-        X, y = np.asarray(X, np.float64), y.reshape(len(X), -1)
-        ones = np.ones(len(X)) if weight is None else weight
-        values = ones[:, None] * np.column_stack([np.ones(len(X)), y])
+        y = y.reshape(len(X), -1)
+        w = np.ones(len(X)) if weight is None else weight
+        with np.errstate(over="ignore", under="ignore"):
+            totals = np.concatenate([[np.count_nonzero(w), w.sum()], w @ np.square(y)])
+        there = np.concatenate([[w.any()] * 2, ((w > 0)[:, None] & (y != 0)).any(axis=0)])
+        if not ((totals < MOST) & (~there | (totals > 1 / MOST))).all():
+            raise ValueError(
+                "y, or sample_weight, is so large or so small that sums of weighted squares are "
+                "beyond 1e-290 to 1e290; scale it"
+            )
+        values, power = evened(w[:, None] * np.column_stack([np.ones(len(X)), y]))
         shape = [2 * most + 1 for most in self.highest]
         transform = Exponentials(self.angles(X), shape, TOL)
-        found = np.empty((values.shape[1], *shape), np.complex128)
+        sums = np.empty((values.shape[1], *shape), np.complex128)
         mirror = np.ix_(*[-np.arange(size) % size for size in shape])
-        for i, j in itertools.zip_longest(*[iter(range(len(found)))] * 2):
-            two = values[:, i] + (0 if j is None else 1j * values[:, j])
-            both = transform.adjoint(two.astype(np.complex128), n_threads())
+        for j in range(0, len(sums), 2):
+            both = transform.adjoint(paired(values[:, j : j + 2]), n_threads())
             conjugate = both[mirror].conj()
-            found[i] = (both + conjugate) / 2
-            if j is not None:
-                found[j] = (both - conjugate) / 2j
-        squares = np.concatenate([[ones.sum()], ones @ np.square(y)])
-        if not np.isfinite(squares).all():
-            raise ValueError("y is so large that sums of its squares overflow; scale it")
-        extent = np.stack([X.min(axis=0), X.max(axis=0)])
-        self._add(found.view(np.float64).reshape(*found.shape, 2), squares, extent, len(X))
+            sums[j] = np.ldexp(1.0, power[j]) * (both + conjugate) / 2
+            if j + 1 < len(sums):
+                sums[j + 1] = np.ldexp(1.0, power[j + 1]) * (both - conjugate) / 2j
+        extent = np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
+        self._add(sums.view(np.float64).reshape(*sums.shape, 2), totals, extent, len(X))
         return self
 
     def merge(self, other: "ExponentialSums") -> "ExponentialSums":
@@ -123,17 +130,17 @@ class ExponentialSums:
                 f"{self.highest} in {_named(self.box)}; sum both with the same degree and box"
             )
         if other.sums is not None:
-            self._add(other.sums.copy(), other.squares, other.extent, other.n_rows)
+            self._add(other.sums.copy(), other.totals, other.extent, other.n_rows)
         return self
 
     def shifted(self, offset: Doubles) -> "ExponentialSums":
         """Return sums of the targets plus an offset for each."""
-        made, weight = self._emptied(), self.squares[0]
-        sums, squares = self.sums.copy(), self.squares.copy()
-        of_targets = sums[1:].reshape(len(offset), -1)[:, 0]  # k = 0: the sums themselves
-        squares[1:] += 2 * offset * of_targets + np.square(offset) * weight
-        sums[1:] += np.multiply.outer(offset, sums[0])
-        made._add(sums, np.maximum(squares, 0.0), self.extent, self.n_rows)
+        made = copy.copy(self)
+        made.sums, made.totals = self.sums.copy(), self.totals.copy()
+        of_targets = self.sums[1:].reshape(len(offset), -1)[:, 0]  # k = 0: the sums themselves
+        made.totals[2:] += 2 * offset * of_targets + np.square(offset) * self.totals[1]
+        np.maximum(made.totals, 0.0, out=made.totals)
+        made.sums[1:] += np.multiply.outer(offset, self.sums[0])
         return made
 
     def nodes(self) -> tuple[list[Doubles], Doubles]:
@@ -160,10 +167,7 @@ class ExponentialSums:
         """Return sums of the same kind that have seen no rows."""
         return ExponentialSums(self.box, self.highest)
 
-    def __copy__(self) -> "ExponentialSums":
-        return self._emptied().merge(self)
-
-    def _add(self, sums: Doubles, squares: Doubles, extent: Doubles, n_rows: int) -> None:
+    def _add(self, sums: Doubles, totals: Doubles, extent: Doubles, n_rows: int) -> None:
         if self.sums is not None:
             if self.sums.shape != sums.shape:
                 raise ValueError(
@@ -171,10 +175,10 @@ class ExponentialSums:
                     f"{len(self.sums) - 1}; add rows of one kind"
                 )
             sums += self.sums
-            squares = squares + self.squares
+            totals = totals + self.totals
             extent = np.stack([np.minimum(extent[0], self.extent[0]),
                                np.maximum(extent[1], self.extent[1])])  # fmt: skip
-        self.sums, self.squares, self.extent = sums, squares, extent
+        self.sums, self.totals, self.extent = sums, totals, extent  # shared with shallow copies
         self.n_rows += n_rows
 
 

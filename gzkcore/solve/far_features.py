@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._compiled import legendre as _legendre
-from gzkcore._util.nonuniform import Complexes, Exponentials
+from gzkcore._util.nonuniform import Complexes, Exponentials, evened, paired
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.fast_sums import Box, FastSums, Sphere, Transform, by_pairs, spread_cost
@@ -56,13 +56,9 @@ class FarFeatures:
     _square: float
 
     def __init__(
-        self,
-        transform: Transform,
-        coefficients: tuple[int, ...],
-        places: tuple[Integers, Integers, Integers],
-        weights: Doubles,
-        order: Integers,
-    ) -> None:
+        self, transform: Transform, coefficients: tuple[int, ...], places: Sequence[Integers],
+        weights: Doubles, order: Integers,
+    ) -> None:  # fmt: skip
         self.transform, self.coefficients, self.order = transform, coefficients, order
         self.own, self.first, self.second = places
         of_columns = weights.take(np.concatenate([self.own, self.first, self.first]))
@@ -81,27 +77,29 @@ class FarFeatures:
     def product(self, V: Doubles) -> Doubles:
         """Return Z V."""
         found = np.empty((self.shape[0], V.shape[1]))
-        own, real, imaginary = self._parts(V * self.roots[:, None])
+        V, power = evened(V * self.roots[:, None])
+        own, real, imaginary = self._parts(V)
 
         def add(two: slice, threads: int) -> None:
             given = np.zeros(math.prod(self.coefficients), np.complex128)
-            given[self.own] = _pair(own[:, two])
-            cosines, sines = _pair(real[:, two]) / ROOT_2, _pair(imaginary[:, two]) / ROOT_2
+            given[self.own] = paired(own[:, two])
+            cosines, sines = paired(real[:, two]) / ROOT_2, paired(imaginary[:, two]) / ROOT_2
             given[self.first], given[self.second] = cosines - 1j * sines, cosines + 1j * sines
             sums = self.transform.synthesis(given.reshape(self.coefficients), threads)
             of_two = sums.view(np.float64).reshape(-1, 2)
             found[self.order, two] = of_two[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        return found
+        return np.asarray(np.ldexp(found, power))
 
     def transposed_product(self, V: Doubles) -> Doubles:
         """Return Z^T V."""
+        V, power = evened(V)
         found = np.empty((self.width, V.shape[1]))
         own, real, imaginary = self._parts(found)
 
         def add(two: slice, threads: int) -> None:
-            sums = self.transform.adjoint(_pair(V[self.order, two]), threads).ravel()
+            sums = self.transform.adjoint(paired(V[self.order, two]), threads).ravel()
             first, second = sums[self.first], sums[self.second]
             for part, value in (
                 (own, sums[self.own]),
@@ -111,8 +109,7 @@ class FarFeatures:
                 part[:, two] = value.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        found *= self.roots[:, None]
-        return found
+        return np.asarray(np.ldexp(found * self.roots[:, None], power))
 
     def weighted_gram(self, weights: Doubles) -> Doubles:
         """Return Z^T diag(weights) Z; what is above the diagonal means nothing."""
@@ -137,11 +134,6 @@ class FarFeatures:
     def _up_to(self, few: Any) -> NDArray[np.bool_]:
         """Say of the functions `own` and `first` which others have."""
         raise NotImplementedError
-
-
-def _pair(V: Doubles) -> Complexes:
-    """Return one or two columns as one of complex numbers."""
-    return np.asarray(V[:, 0] + 1j * V[:, 1] if V.shape[1] == 2 else V[:, 0], np.complex128)
 
 
 class Harmonics(FarFeatures):

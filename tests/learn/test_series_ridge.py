@@ -5,7 +5,7 @@ import pytest
 from points import sphere
 
 from gzkcore import KernelRidge, LatLonToSphere, Matern, SeriesRidge, load, reference
-from gzkcore.kernels import Gaussian, Laplacian, NeuralTangent
+from gzkcore.kernels import ArcCosine, Gaussian, Laplacian, NeuralTangent, SphereMatern
 from gzkcore.learn import series_ridge as module
 
 finufft = pytest.importorskip("finufft")
@@ -52,7 +52,7 @@ def test_it_is_kernel_ridge_on_the_first_terms(place, weighted):
     assert model.error_bound_ <= 1e-4
     bound = reference.fast_sums.series_error_bound(b - A @ model.coef_, 0.1, model.noise_variance_)
     assert model.error_bound_ == pytest.approx(bound, rel=0.05, abs=1e-8)
-    rss = np.average((y - mean - columns @ model.coef_) ** 2, weights=weight)
+    rss = np.mean(w * (y - mean - columns @ model.coef_) ** 2)
     assert model.noise_variance_ == pytest.approx(rss, rel=1e-6)
 
 
@@ -148,6 +148,83 @@ def test_a_checkpoint_goes_on(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [1e-100, 1e-20, 1e-12, 1e14, 1e100])
+def test_targets_and_weights_of_any_size(size, weighted):
+    X, y, new = table("sphere")
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(X))
+    plain = model_of("sphere").fit(X, y, weight)
+    given, alpha = (weight / size, 0.1 / size) if weighted else (weight, 0.1)
+    found = model_of("sphere", alpha=alpha).fit(X, np.column_stack([y, size * y, y]), given)
+    expected = plain.predict(new)
+    for scale, column in zip([1.0, size, 1.0], found.predict(new).T, strict=True):
+        np.testing.assert_allclose(column / scale, expected, rtol=1e-9)
+    unit = np.array([1.0, size**2, 1.0]) / (size if weighted else 1.0)
+    np.testing.assert_allclose(found.noise_variance_ / unit, plain.noise_variance_, rtol=1e-9)
+    np.testing.assert_allclose(found.error_bound_, plain.error_bound_, rtol=1e-2, atol=1e-9)
+
+
+def test_sizes_that_no_sum_of_squares_has_are_refused():
+    X, y, _ = table("sphere")
+    for size in (1e-170, 1e160):
+        with pytest.raises(ValueError, match="so large or so small that sums of weighted squares"):
+            model_of("sphere").fit(X, size * y)
+    with pytest.raises(ValueError, match="so large or so small that sums of weighted squares"):
+        model_of("sphere").fit(X, y, np.full(len(X), 1e-300))
+
+
+def test_a_model_solved_for_another_alpha_shares_no_rows_to_come():
+    X, y, _ = table("sphere")
+    first = model_of("sphere").fit(X[:700], y[:700])
+    second = first.solved_for(alpha=1.0).partial_fit(X[700:], y[700:])
+    third = first.solved_for(alpha=1.0).merge(second)
+    assert [model.moments_.n_rows for model in (first, second, third)] == [700, 1500, 2200]
+
+
+def test_rows_together_tell_more_than_the_next_function():
+    X, y, _ = table("sphere")
+    kernel = Matern(nu=0.5, length_scale=0.5)
+    alone = SeriesRidge(kernel, alpha=1.0, degree=24).fit(X, y)
+    assert alone.missing_std_ > 0
+    X[:100] = X[0]
+    with pytest.raises(ValueError, match="pass a higher degree"):
+        SeriesRidge(kernel, alpha=1.0, degree=24).fit(X, y)
+
+
+def test_a_kernel_without_odd_degrees_is_not_taken_for_one_that_ends():
+    X, y, _ = table("sphere")
+    with pytest.raises(ValueError, match="pass a higher degree"):
+        SeriesRidge(ArcCosine(), alpha=1e-4, degree=4).fit(X, y)
+
+
+def test_kernels_of_angles_are_taken_on_the_sphere():
+    X, y, new = table("sphere")
+    kernel = SphereMatern(nu=1.5, length_scale=0.5)
+    X, y, new = X[:60], y[:60], new[:20]  # its values take long
+    model = SeriesRidge(kernel, alpha=1.0, degree=60).fit(X, y)
+    dual = np.linalg.solve(kernel(X, X) + np.eye(60), y - y.mean())
+    expected = y.mean() + kernel(new, X) @ dual
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-3)
+
+
+def test_new_rows_are_not_neighbours_round_the_box():
+    X, y, _ = table("plane")
+    model = model_of("plane").fit(X, y)
+    whole = KernelRidge(model.kernel, alpha=0.1).fit(X, y - y.mean())
+    beyond = np.array([[1.05, 0.5], [-0.05, 1.1]])
+    np.testing.assert_allclose(model.predict(beyond) - y.mean(), whole.predict(beyond), atol=0.02)
+    with pytest.raises(ValueError, match="longer than the rows and new ones beyond"):
+        model.predict([[1.45, 0.5]])
+
+
+def test_sources_belong_to_fit():
+    X, y, _ = table("sphere")
+    with pytest.raises(TypeError, match="partial_fit takes the rows of one batch"):
+        model_of("sphere").partial_fit([(X, y)], None)
+    with pytest.raises(ValueError, match="degree=3000 is too large"):
+        model_of("sphere", degree=3000).fit(X, y)
+
+
 def test_longitudes_and_latitudes():
     places = np.random.default_rng(0).uniform([-90, -180], [90, 180], (2000, 2))
     X = LatLonToSphere().fit_transform(places)
@@ -161,6 +238,7 @@ def test_single_precision_constants_and_one_row():
     np.testing.assert_allclose(
         model.predict(new), model_of("sphere").fit(X, y).predict(new), atol=1e-3
     )
+    np.testing.assert_allclose(model.predict(new.astype(np.float32)), model.predict(new), atol=1e-5)
     np.testing.assert_allclose(model_of("sphere").fit(X, np.full(1500, 7.0)).predict(new), 7.0)
     assert model_of("sphere").fit(X[:1], y[:1]).predict(new) == pytest.approx(np.full(200, y[0]))
 
@@ -185,7 +263,7 @@ def test_what_is_refused(options, match):
 
 def test_what_is_refused_in_a_box():
     X, y, new = table("plane")
-    with pytest.raises(ValueError, match="rows at opposite ends would be neighbours"):
+    with pytest.raises(ValueError, match="opposite ends would be neighbours"):
         model_of("plane", box=[[0, 0], [1.2, 1.2]]).fit(X, y)
     with pytest.raises(ValueError, match="no function of one distance"):
         SeriesRidge(NeuralTangent(), box=BOX).fit(X, y)

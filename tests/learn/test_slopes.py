@@ -154,3 +154,5 @@ def test_what_has_no_slopes_says_so():
         given.predict(Gaussian(1.0)(new, X), return_gradient=True)
     with pytest.raises(ValueError, match="return_gradient is for arrays"):
         rough.predict(iter([new]), return_gradient=True)
+    with pytest.raises(ValueError, match="return_gradient contains NaN"):
+        rough.predict(new, return_gradient=np.full((len(new), 1, new.shape[1]), np.nan))

@@ -39,7 +39,7 @@ def test_sums_and_nodes_are_those_of_the_reference(box, highest):
         for k, value in expected.items():
             found = sums.sums[(number, *k)]
             assert abs(complex(*found) - value) < 1e-10
-    np.testing.assert_allclose(sums.squares, [weight.sum(), *(weight @ y**2)])
+    np.testing.assert_allclose(sums.totals, [40, weight.sum(), *(weight @ y**2)])
     # Any function with these frequencies has the same sum over nodes, as the reference's have.
     places, of_nodes = sums.nodes()
     values = formulas.fourier_adjoint(weight, angles.tolist(), frequencies(highest))
@@ -66,7 +66,7 @@ def test_batches_and_merged_sums_are_those_of_all_rows():
     parts[1].add(X[50:], y[50:], np.ones(40))
     before = copy.copy(parts[1]).sums.copy()
     merged = copy.copy(parts[0]).merge(parts[1])
-    for name in ("sums", "squares", "extent", "n_rows"):
+    for name in ("sums", "totals", "extent", "n_rows"):
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), atol=1e-10)
     np.testing.assert_array_equal(parts[1].sums, before)
     assert parts[0].n_rows == 50
@@ -78,7 +78,7 @@ def test_targets_are_shifted():
     found = ExponentialSums(None, [3, 3]).add(X, y, None).shifted(offset)
     expected = ExponentialSums(None, [3, 3]).add(X, y + offset, None)
     np.testing.assert_allclose(found.sums, expected.sums, atol=1e-10)
-    np.testing.assert_allclose(found.squares, expected.squares)
+    np.testing.assert_allclose(found.totals, expected.totals)
 
 
 def test_what_has_no_place():

@@ -79,6 +79,15 @@ def test_products_are_those_of_the_reference(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_any_size_share_a_transform(kind):
+    features, Z = made(kind)
+    rng, size = np.random.default_rng(1), np.array([1e-20, 1e20, 1.0])
+    V, W = rng.standard_normal((features.width, 3)), rng.standard_normal((40, 3))
+    np.testing.assert_allclose(features.product(V * size) / size, Z @ V, atol=1e-9)
+    np.testing.assert_allclose(features.transposed_product(W * size) / size, Z.T @ W, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_gram_matrix_is_that_of_the_reference(kind):
     features, Z = made(kind)
     weights = np.random.default_rng(1).uniform(0, 2, 40)
