@@ -75,6 +75,10 @@ def in_batches(of):
     return lambda: (Batches(of),)
 
 
+def on_sphere():
+    return ([(X / np.linalg.norm(X, axis=1)[:, None], y) for X, y in Batches(targets)],)
+
+
 def whole(of):
     X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     return lambda: (X, of(X))
@@ -102,6 +106,7 @@ STEPS = {"tol": 1e-8, "preconditioner": 15, "random_state": 0}
 FITS = {
     "ridge": (lambda: gzk.RandomFeatureRidge(features(), 0.1), in_batches(targets)),
     "ridge-cg": (lambda: gzk.RandomFeatureRidge(features(), 0.1, solver="cg", tol=1e-8), in_batches(targets)),
+    "series-ridge": (lambda: gzk.SeriesRidge(gzk.Gaussian(1.0), 1.0, degree=12), on_sphere),
     "ridge-cv": (lambda: gzk.RandomFeatureRidgeCV(features(), alphas=[0.1, 1.0], cv=3), in_batches(targets)),
     "ridge-classifier": (lambda: gzk.RandomFeatureRidgeClassifier(features(), 0.1), in_batches(labels)),
     "ridge-classifier-cv": (lambda: gzk.RandomFeatureRidgeClassifierCV(features(), alphas=[0.1, 1.0], cv=2), in_batches(labels)),

@@ -188,6 +188,7 @@ LEARNERS = {
     "ridge-cg": (Fitted(gzk.RandomFeatureRidge(nine(), 0.1, solver="cg"), targets), by_steps),
     "ridge-two-targets": (Fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2), regression),
     "ridge-frozen": (lambda X: gzk.RandomFeatureRidge(FrozenEstimator(nine().fit(X)), 0.1).fit(X, targets(X)), regression),
+    "series-ridge": (Fitted(gzk.SeriesRidge(gzk.Gaussian(0.5), 0.5, degree=6), targets), prediction),
     "ridge-cv": (
         Fitted(
             gzk.RandomFeatureRidgeCV(
