@@ -169,8 +169,8 @@ class Split:
 
     @functools.cached_property
     def _sampled(self) -> tuple[Doubles, Doubles]:
-        """Some 1 - r / e, and k_near there."""
-        t: Doubles = (chebyshev.chebpts1(POINTS) + 1) / 2
+        """Some 1 - r / e, and k_near there; at r = 0 too, where a short kernel may be all it is."""
+        t: Doubles = np.append((chebyshev.chebpts1(POINTS) + 1) / 2, 1.0)
         return t, self.near((self.e * (1 - t)) ** 2)
 
     @functools.cached_property

@@ -152,6 +152,12 @@ def test_one_place_and_one_row():
     assert largest_error(Matern(1.5, 0.3), together, None, np.ones((400, 1)), 1e-9) < 1
 
 
+def test_a_kernel_far_shorter_than_the_sphere_is_not_lost():
+    together = np.repeat(1000.0 * sphere(1, 3), 300, axis=0)
+    found = FastSums(Spherical(0.015), together, None, 1e-5).times(np.ones((300, 1)))
+    np.testing.assert_allclose(found, 300.0, rtol=1e-4)
+
+
 def test_vectors_of_different_size_share_a_transform_and_no_error():
     X, V = sphere(500, 3), np.random.default_rng(0).standard_normal((500, 2)) * [1e9, 1e-9]
     assert largest_error(Matern(1.5, 0.3), X, None, V, 1e-8) < 1
