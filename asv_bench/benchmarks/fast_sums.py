@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from gzkcore import KernelOperator, Matern
+from gzkcore import KernelOperator, Matern, SeriesRidge
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.fast_sums import FastSums
+from gzkcore.solve.far_features import Harmonics as HarmonicFeatures
+from gzkcore.solve.preconditioners import LowRank
 from gzkcore.sphere.transforms import HarmonicSums, angles_of
 
 from .common import THREADS, SkipNotImplemented, interleave, must_agree, ratio, sphere
@@ -69,6 +71,53 @@ class Harmonics:
             must_agree("ducc0", found, expected, 1e-6 * np.abs(found).max())
             calls = {"gzkcore": self.there_and_back, "ducc0": lambda: self.by_ducc0(degree)}
             return ratio(interleave(calls), "gzkcore", "ducc0")[0]
+
+
+class OnePass:
+    """`SeriesRidge` on the sphere: a batch of a million rows, and the solution from their sums."""
+
+    params = ([128, 256],)
+    param_names = ("degree",)
+    timeout = 600
+
+    def setup(self, degree):
+        needs_finufft()
+        self.X = sphere(1_000_000, 3)
+        self.y = np.sin(5 * self.X[:, 0]) + 0.3 * np.random.default_rng(0).standard_normal(
+            len(self.X)
+        )
+        self.model = SeriesRidge(Matern(1.5, 0.3), 0.1, degree=degree).partial_fit(self.X, self.y)
+
+    def time_partial_fit(self, degree):
+        SeriesRidge(Matern(1.5, 0.3), 0.1, degree=degree).partial_fit(self.X, self.y)
+
+    def time_solved_for(self, degree):
+        self.model.solved_for(alpha=0.2)
+
+    def time_predict(self, degree):
+        self.model.predict(self.X)
+
+
+class Lowest:
+    """The preconditioner of a million rows: the Gram matrix of low harmonics, and a solve."""
+
+    params = ([31, 63],)
+    param_names = ("degree",)
+    timeout = 600
+
+    def setup(self, degree):
+        needs_finufft()
+        X, rows = sphere(1_000_000, 3), np.arange(1_000_000)
+        weights = np.exp(-np.arange(degree + 1.0) / 10)
+        self.features = HarmonicFeatures(angles_of(X), weights, 1e-8, rows)
+        self.ones, self.v = np.ones(len(X)), np.random.default_rng(0).standard_normal((len(X), 1))
+        self.P = LowRank(self.features, self.ones, self.ones[:1], self.ones)
+
+    def time_weighted_gram(self, degree):
+        self.features.weighted_gram(self.ones)
+
+    def time_solve(self, degree):
+        self.P.solve(self.v, np.zeros(1, np.intp))
 
 
 class Product:

@@ -54,6 +54,7 @@ MIDDLE_ALPHA = 0.01  # where the search starts with a kernel of which nothing wa
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
+ROUGHEST = 0.5  # smoothness that is tried too where all columns have one length, as on the globe
 HALVED = 1000  # rows to fit to from which on half of them choose first, at a quarter of the cost
 CLOSE = 1.03  # of the least error of lengths from few rows: more rows decide among these kernels
 # Of the logarithm of a likelihood, for each target of a row: a step that brings less is the last.
@@ -507,7 +508,14 @@ def _lessons(
     if kernel is not None and not asks_targets(kernel):
         lessons.add(plain_name(kernel), kernel.resolve(trials.X))
     elif groups is None or trials.X.shape[1] == 1:
-        lessons.learn("one lengthscale", _alike(kernel or Matern("learn", "learn-isotropic")))
+        found = lessons.learn(
+            "one lengthscale", _alike(kernel or Matern("learn", "learn-isotropic"))
+        )
+        smoothness = getattr(found.kernel, "nu", ROUGHEST)
+        if kernel is None and groups is None and smoothness != ROUGHEST:
+            # Few rows say little of smoothness, and what is too smooth is far off in gaps.
+            lessons.n_expected *= 2
+            lessons.learn("one lengthscale", Matern(ROUGHEST, "learn-isotropic"))
     elif kernel is not None:
         lessons.n_expected *= 2
         lessons.learn("one lengthscale per column", kernel, groups.of_columns)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from points import gaussian
+from points import gaussian, sphere
 from scipy.spatial.distance import pdist
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -1254,6 +1254,17 @@ def test_the_largest_targets_do_not_overflow():
     mean, std = KernelRegressor(random_state=0).fit(X, 1e300 * y).predict(X, return_std=True)
     assert np.corrcoef(mean / 1e300, y)[0, 1] > 0.9
     assert np.isfinite(std).all()
+
+
+def test_held_out_places_tell_smoothness_too():
+    """Few rows of a smooth function are likelier with a smooth kernel; rough ones are tried as well."""
+    X = sphere(400, 3)
+    latitude, longitude = np.arcsin(X[:, 2]), np.arctan2(X[:, 1], X[:, 0])
+    table = pd.DataFrame({"lat": np.degrees(latitude), "lon": np.degrees(longitude)})
+    model = KernelRegressor(random_state=0).fit(table, np.sin(3 * X[:, 0]) * X[:, 1])
+    tried = {each.name for each in model.report_.candidates}
+    assert "Matern 0.5, one lengthscale" in tried
+    assert len(tried) > 1
 
 
 def test_latitude_and_longitude_share_their_influence():
