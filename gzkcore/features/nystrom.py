@@ -465,6 +465,11 @@ def leverage_sample(
     return rows, 1 / probabilities
 
 
+def pivots(kernel: Kernel, X: Rows, count: int, rng: np.random.Generator) -> Integers:
+    """Choose `count` rows, or all if there are no more, by randomly pivoted Cholesky."""
+    return _choose("rpcholesky", _Gram(kernel, X), count, rng)
+
+
 def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """Choose `count` rows by a rule; all of them if there are no more."""
     if rule not in RULES:
@@ -480,7 +485,8 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
         return _far_apart(gram, count, rng)
     try:
         if rule == "rpcholesky":
-            return _pivoted(gram, count, rng)
+            with limit_blas(1):  # its threads wait for each other: twice the processor time
+                return _pivoted(gram, count, rng)
         return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
     except LinAlgError as error:
         raise ValueError(
@@ -521,7 +527,7 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
         weights = _solve_lower(factor, cross[:, kept], trans="T")
         done, now = chosen.size, chosen.size + new.size
-        for rows in _tiles(gram.X, now):
+        for rows in _tiles(gram.X, new.size if keep else now):
             fresh = gram.block(rows, new)
             before = columns[rows, :done] if keep or not done else gram.block(rows, chosen)
             if keep:

@@ -8,7 +8,6 @@ nearest neighbours represents it. N is diagonal: the noise of each row relative 
 
 import contextlib
 import functools
-import itertools
 import math
 import operator
 import time
@@ -18,7 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve
+from scipy.linalg import LinAlgError, cho_solve, solve_triangular
+from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -26,9 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.random import generator
-from gzkcore._util.threads import n_threads, on_threads
+from gzkcore._util.threads import limit_blas, n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
-from gzkcore.features.nystrom import NystromFeatures, Precomputed
+from gzkcore.features.nystrom import Precomputed, pivots
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
@@ -49,6 +49,9 @@ LANES = 16
 # Rows are worked on in so many groups, whatever the threads: sums are the same for any number.
 ROW_GROUPS = 8
 TILE_BYTES = 1 << 20  # of rows in double, which stay in the cache
+# At least so many rows at a time are added to a Gram matrix, which is read and written each time:
+# 16,000 rows of 2,800 features took 35 s with 46 at a time, and 12 s with these.
+GRAM_ROWS = 512
 
 
 class KeptFeatures:
@@ -104,13 +107,17 @@ class KeptFeatures:
         return self.gram(lambda rows, Z: Z * roots[rows, None])
 
     def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Any:
-        """Return W^T W for W = factor(rows, Z[rows]), a tile at a time."""
+        """Return the lower triangle of W^T W for W = factor(rows, Z[rows]), a tile at a time."""
+        p = self.Z.shape[1]
 
-        def square(rows: slice, Z: Doubles) -> Doubles:
-            W = factor(rows, Z)
-            return W.T @ W
+        def squares(tiles: Iterator[tuple[slice, Doubles]]) -> Doubles:
+            total = np.zeros((p, p))
+            for rows, Z in tiles:  # 'U', since Fortran sees a C matrix transposed
+                W = np.ascontiguousarray(factor(rows, Z), dtype=np.float64)
+                dsyrk(1.0, W.T, 1.0, total.T, overwrite_c=True)
+            return total
 
-        return self._sum(square)
+        return functools.reduce(operator.iadd, self._by_group(squares, GRAM_ROWS))
 
     def _each(self, work: Callable[[Doubles], Doubles]) -> Doubles:
         """Return work(Z) of all tiles, one below the other."""
@@ -118,31 +125,37 @@ class KeptFeatures:
         def join(tiles: Iterator[tuple[slice, Doubles]]) -> Doubles:
             return np.concatenate([work(Z) for _, Z in tiles])
 
-        return np.concatenate(self._by_group(join))
+        return np.concatenate(list(self._by_group(join)))
 
     def _sum(self, term: Callable[[slice, Doubles], Doubles]) -> Any:
         """Add up the terms of all tiles, in the same order for any number of threads."""
         parts = self._by_group(lambda tiles: sum(term(rows, Z) for rows, Z in tiles))
         return functools.reduce(operator.iadd, parts)
 
-    def _by_group(self, use: Callable[[Iterator[tuple[slice, Doubles]]], Any]) -> list[Any]:
-        """Call use(tiles) for each group of tiles."""
+    def _by_group(
+        self, use: Callable[[Iterator[tuple[slice, Doubles]]], Any], least: int = 1
+    ) -> Iterator[Any]:
+        """Yield use(tiles) of each group, in order: no more are held than there are threads.
+
+        Tiles have at least so many rows if there are.
+        """
         n = len(self.Z)
         step = max(1, -(-n // ROW_GROUPS))
         parts = [slice(i, min(i + step, n)) for i in range(0, n, step)]
-        found: dict[int, Any] = {}
-        waiting = itertools.count()  # the next part that nobody has taken
+        threads = min(n_threads(), len(parts))
+        for first in range(0, len(parts), threads):
+            some = parts[first : first + threads]
+            found: list[Any] = [None] * len(some)
 
-        def run(_thread: int, stopped: Callable[[], bool]) -> None:
-            while (number := next(waiting)) < len(parts) and not stopped():
-                found[number] = use(self._tiles(parts[number]))
+            def run(thread: int, _: Any, some: Any = some, found: Any = found) -> None:
+                found[thread] = use(self._tiles(some[thread], least))
 
-        on_threads(run, min(n_threads(), len(parts)))
-        return [found[number] for number in range(len(parts))]
+            on_threads(run, len(some))
+            yield from found
 
-    def _tiles(self, part: slice) -> Iterator[tuple[slice, Doubles]]:
+    def _tiles(self, part: slice, least: int) -> Iterator[tuple[slice, Doubles]]:
         """Yield tiles of doubles, which last until the next."""
-        step = max(1, TILE_BYTES // (8 * self.Z.shape[1]))
+        step = max(least, TILE_BYTES // (8 * self.Z.shape[1]))
         buffer = np.empty((min(step, part.stop - part.start), self.Z.shape[1]))
         for start in range(part.start, part.stop, step):
             rows = slice(start, min(start + step, part.stop))
@@ -151,8 +164,12 @@ class KeptFeatures:
             yield rows, tile
 
 
-# Landmarks of features are chosen among so many rows for each of them, and not among all.
-SAMPLED_FOR_EACH = 16
+# Landmarks of features are chosen among so many rows for each of them, and not among all. At 16,000
+# rows of kin40k 1,400 of 2, 4 or 16 times as many rows took 37, 38 and 43 steps.
+SAMPLED_FOR_EACH = 4
+# What is added to k(x, x) of landmarks, relative to its largest; if their matrix has no factor, so
+# many times as much.
+LANDMARK_NOISE, MORE_NOISE = 1e-10, 100.0
 # Rows on which what features leave is estimated, and half of them for the largest eigenvalue.
 SAMPLED_ROWS = 1000
 # Up to so many rows features alone: their factors take a fraction of a second.
@@ -179,14 +196,13 @@ ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
 # where the kernel has no compiled form or rows are few.
 FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
 MOST_BYTES = 1 << 30
-# Kernel products that the Gram matrix of the features may cost, where the steps aren't tried. With
-# 500 features instead of 256 protein at 36,000 rows took 27 steps instead of 35 (8.3 s, 9.7 s),
-# kin40k at 12,000 rows and a small alpha 82 instead of 163 (3.6 s, 4.6 s); 1,000 were no faster.
-PRODUCTS = 4
-# Rows from which on steps are tried, on one row of so many and up to so many steps. At 36,000 rows
-# of kin40k and alpha .001 that gives 1,088 features, and 100 steps instead of 254 (26 s, 44 s), at
-# 15,000 of bike 832, and 32 instead of 102 (6.1 s, 8.9 s); the trial takes 0.3 to 2 s.
-TRIED_FROM, ROWS_OF_TRIED, MOST_TRIED_STEPS, TRIED_TOL = 10_000, 10, 300, 1e-2
+# Kernel products that the Gram matrix of the features may cost, where steps are few.
+PRODUCTS = 2
+# Steps are tried on one row of so many, but on so many at least, with FEWEST features, and up to so
+# many steps; all rows take about STEPS_OF_ALL times as many. At 36,000 rows of kin40k and an alpha
+# of .001 there were 325 steps with 1,120 features, 151 with 2,000, 77 with 2,816 (104, 70, 56 s of
+# processor time), at 13,500 of pol 20 with 512, 14 with 1,024, 10 with 2,048 (4.4, 4.8, 8.2 s).
+ROWS_OF_TRIED, LEAST_TRIED, MOST_TRIED_STEPS, TRIED_TOL, STEPS_OF_ALL = 10, 1500, 100, 1e-2, 6
 # A condition number for which no preconditioner is made: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
 # Features are held in single precision from this least alpha on, relative to k(x, x): their
@@ -425,11 +441,11 @@ def preconditioner_for(
     31 neighbours (16 and 15 with sums): one landmark for 16 rows up to 2,048, and more, up to
     4,096, if they can be factored in the time of a kernel product. With sums, the kernel's lowest
     harmonics or frequencies instead, if they are expected to cost less: for smooth kernels of
-    millions of rows. With more columns, features
-    and 31 neighbours, with as many features (256 to 4,096, at most 1 GiB) as can be multiplied in
-    the time of four kernel products; with 10,000 or more rows more features, if a trial with a
-    tenth of the rows shows that they save more time than they cost. For kernels without a compiled
-    form features only, whose number is doubled as long as they leave more than alpha.
+    millions of rows. With more columns, features and 31 neighbours, with as many features (256 to
+    4,096, at most 1 GiB) as can be multiplied in the time of two kernel products, and more if a
+    trial with a tenth of the rows shows that they save more time than they cost. For kernels
+    without a compiled form features only, whose number is doubled as long as they leave more than
+    alpha.
 
     References
     ----------
@@ -663,23 +679,42 @@ def _near_and_far(problem: _Problem, features: Any, pairs: Pairs) -> NearAndFar:
 
 @dataclass(frozen=True)
 class _AtLandmarks:
-    """Fitted Nystrom features, of kernel values by compiled tiles: ten times as fast."""
+    """Nystrom features k(x, landmarks) L^-T, where L is a factor of the landmarks' matrix.
+
+    Those of `NystromFeatures` have the same Z Z^T, of eigenvectors: thirty times as many operations
+    to make, and twice as many for each row.
+    """
 
     kernel: Kernel
     landmarks: Floats
-    root: Floats
+    factor: Doubles
 
     def transform(self, X: Doubles) -> Doubles:
-        """Return k(X, landmarks) root."""
+        """Return them at some rows."""
         values: Doubles = kernel_matrix(self.kernel, X, self.landmarks, dtype=np.float64)
-        return values @ self.root
+        with limit_blas(1):
+            found: Doubles = solve_triangular(
+                self.factor, values.T, lower=True, overwrite_b=True, check_finite=False
+            )
+        return found.T
 
 
 def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
     """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
-    features = NystromFeatures(problem.kernel, count, random_state=problem.rng)
-    features.fit(problem.X[problem.some(SAMPLED_FOR_EACH * count)])
-    return _AtLandmarks(problem.kernel, features.landmarks_, features.root_)
+    some = problem.X[problem.some(SAMPLED_FOR_EACH * count)]
+    landmarks = some[pivots(problem.kernel, some, count, problem.rng)]
+    square = problem.kernel(landmarks)
+    largest = float(square.diagonal().max())
+    noise = LANDMARK_NOISE * largest
+    while True:
+        try:
+            factor = cholesky(shifted(square, np.full(len(square), noise)), overwrite=True)
+        except LinAlgError:
+            noise *= MORE_NOISE
+            if not noise < largest:
+                raise
+        else:
+            return _AtLandmarks(problem.kernel, landmarks, factor)
 
 
 def _enough(problem: _Problem) -> _AtLandmarks:
@@ -712,10 +747,8 @@ def _as_costly_as_steps(problem: _Problem) -> int:
 
     Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
     """
-    n, d = problem.n_rows, problem.X.shape[1]
-    if n < TRIED_FROM:
-        return count_components(n, d, problem.dtype)
-    some = problem.some(n // ROWS_OF_TRIED)
+    n, d, n_shifts = problem.n_rows, problem.X.shape[1], problem.shifts.size
+    some = problem.some(max(n // ROWS_OF_TRIED, LEAST_TRIED))
     shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
     few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
     pairs = Pairs.of(few.kernel, few.X, few.dtype)
@@ -729,21 +762,21 @@ def _as_costly_as_steps(problem: _Problem) -> int:
                 preconditioner=OfColumns(made, np.zeros(1, np.intp)), tol=TRIED_TOL,
                 max_iter=MOST_TRIED_STEPS,
             ).n_iter.max()  # fmt: skip
-    return count_components(n, d, problem.dtype, int(steps))
+    return count_components(n, d, problem.dtype, STEPS_OF_ALL * int(steps), n_shifts)
 
 
 def most_components(n: int, d: int, dtype: Any) -> int:
     """Return how many features there are at most, whatever a trial says."""
-    return count_components(n, d, dtype, 0 if n < TRIED_FROM else MOST_TRIED_STEPS)
+    return count_components(n, d, dtype, STEPS_OF_ALL * MOST_TRIED_STEPS)
 
 
-def count_components(n: int, d: int, dtype: Any, steps: int = 0) -> int:
-    """Count the features whose Gram matrix costs as much as PRODUCTS, or more for many steps.
+def count_components(n: int, d: int, dtype: Any, steps: int = 0, n_shifts: int = 1) -> int:
+    """Count the features whose Gram matrices cost as much as PRODUCTS, or more for many steps.
 
     If there are so many steps with FEWEST features, q of them leave about steps * FEWEST / q, and
     cost q^2 / unit: the sum is least where the former is twice the latter.
     """
-    unit = n * (d + 12) / 12  # q^2 that take as long as a kernel product
+    unit = n * (d + 12) / 6 / n_shifts  # q^2 that take as long as a kernel product
     count = int(max(math.sqrt(PRODUCTS * unit), (steps * FEWEST * unit / 2) ** (1 / 3)))
     held = MOST_BYTES // (n * np.dtype(dtype).itemsize)
     affordable = min(held, max(FEWEST, count), MOST_COMPONENTS) // LANES * LANES

@@ -33,7 +33,7 @@ def room(given, n=100_000, dim=8, gathered=False):
 
 def test_the_whole_kernel_is_taken_if_there_is_room():
     assert room(None, n=100).whole()
-    assert room(1e9).whole()
+    assert room(2e9).whole()
     assert not room(1e8).whole()
 
 
