@@ -186,7 +186,8 @@ class Layout:
         Parts that share a row share cache lines too, so that rows of several count whole.
         """
         parts = len(self.families) + (self.nodes.size > 0)
-        if parts > 1 or self.axes is not None:
+        scaled = any(family.scales is not None for family in self.families)
+        if parts > 1 or scaled or self.axes is not None:
             return itemsize * max(self._n_columns, self.nodes.size)
         sizes = [family.rule.beta.size for family in self.families]
         return itemsize * (self.radial.dim + self.functions.size + sum(sizes)) + 8
@@ -225,12 +226,17 @@ def of_harmonics(
     )
 
 
-def of_directions(radial: RadialFunctions, W: Doubles, order: int) -> Layout:
-    """Lay out `order` families, one for each index of the radial functions, of these directions."""
+def of_directions(
+    radial: RadialFunctions, W: Doubles, order: int, scales: Doubles | None = None
+) -> Layout:
+    """Lay out `order` families, one for each index of the radial functions, of these directions.
+
+    `scales` multiply the columns of each direction.
+    """
     groups = [np.flatnonzero(radial.index == i) for i in range(order)]
     radial = radial.prepared(groups)
     families = [
-        Directions(radial.dim, radial.degree[group], group, W, np.ones(group.size))
+        Directions(radial.dim, radial.degree[group], group, W, np.ones(group.size), scales)
         for group in groups
     ]
     return Layout(radial, with_horner(radial, families))
