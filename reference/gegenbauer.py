@@ -245,10 +245,10 @@ def operator_rows(X, w, kernel, degree, order):
 def leverage_choice(scores, count, uniform):
     """Choose directions of a pool in proportion to their leverage, and weigh them.
 
-    Of N directions, w_j has the probability p_j = .9 tau_j / sum tau + .1 / N. On a line w_j has an
+    Of N directions, w_j has the probability p_j = .7 tau_j / sum tau + .3 / N. On a line w_j has an
     interval of length p_j. Those are chosen whose intervals have the points (k + u) / m,
     k = 0..m-1, so that w_j is chosen m p_j times in the mean over u. The weight 1 / (N p_j), at
-    most 10, makes the weighted mean over the m chosen ones the mean over the pool.
+    most 10/3, makes the weighted mean over the m chosen ones the mean over the pool.
     Definition 6 of Han, Zandieh, Avron has the scores; the paper does not draw by them.
 
     Parameters
@@ -267,11 +267,11 @@ def leverage_choice(scores, count, uniform):
 
     Examples
     --------
-    >>> leverage_choice([0.0, 3.0], 2, 0.25)  # p = .05 and .95
-    [(1, 0.5263157894736842), (1, 0.5263157894736842)]
+    >>> [(j, round(weight, 3)) for j, weight in leverage_choice([0, 3], 2, 0.5)]  # p = .15 and .85
+    [(1, 0.588), (1, 0.588)]
     """
     N, total = len(scores), sum(scores)
-    chances = [0.9 * tau / total + 0.1 / N if total else 1 / N for tau in scores]
+    chances = [0.7 * tau / total + 0.3 / N if total else 1 / N for tau in scores]
     chosen = []
     for k in range(count):
         j, end = 0, chances[0]

@@ -82,9 +82,9 @@ __all__ = [
     "gegenbauer_features",
 ]
 
-# Directions of a pool for each that is drawn by leverage, rows that show leverage and how many
-# times as many these are chosen from, and the share of the draws that ignore leverage.
-_POOL, _LEVERAGE_ROWS, _CANDIDATES, _DEFENSIVE = 8, 512, 16, 0.1
+# Directions of a pool for each that is drawn by leverage, landmarks of the rows that show leverage,
+# and these rows for each landmark. This share of the draws ignores leverage.
+_POOL, _LANDMARKS, _ROWS_A_LANDMARK, _DEFENSIVE = 8, 512, 8, 0.3
 # Pairs of rows that show what a projection does to the kernel.
 _SAMPLE_PAIRS = 1000
 
@@ -453,7 +453,7 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     directions_ : ndarray of shape (m, n_features)
     weights_ : ndarray of shape (m,)
         Only for directions="leverage": the weight of each direction, the density of uniform
-        directions over that of the draws. Columns are multiplied by its root. At most 10.
+        directions over that of the draws. Columns are multiplied by its root. At most 10/3.
     lam_ : float
         Only for directions="leverage": lambda.
 
@@ -462,14 +462,14 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     Columns are grouped by radial function: column i m + j is direction j, function i.
     Unbiased for the truncated kernel; the data are not centred. Cost per row 2 m s (d + 2 q) flops.
 
-    directions="leverage" estimates the ridge leverage tau(w) of 8 m uniform directions from S rows
-    that are drawn by their own leverage, of 16 S random ones: S = 512, or twice F / (4 log F) if
-    that is more. One draw in ten ignores leverage,
-    so that nothing is left out; directions of large leverage may be drawn more than once. A pair of
-    rows has the variance (E phi_x(w)^2 phi_y(w)^2 / p(w) - k(x, y)^2) / m, for the density
-    p(w) = .9 tau(w) / E tau + .1 of the draws, and an eighth of that of uniform directions more. So
-    the norm that Theorem 9 bounds depends on E tau / .9, not on the largest tau. Fitting takes
-    16 m s S (d + 2 q + S) + 40 S^3 flops more.
+    directions="leverage" estimates the ridge leverage tau(w) of 8 m uniform directions, and draws m
+    of these; those of large leverage may come more than once. Three draws in ten ignore leverage,
+    so that nothing is left out. Leverage is that on up to 8 S random rows, with Nystrom's method on
+    S of them, drawn by their own leverage: S = 512, or twice F / (4 log F) if that is more. On
+    these rows it is never too small. A pair of rows has the variance (E phi_x(w)^2 phi_y(w)^2 / p(w)
+    - k(x, y)^2) / m, for the density p(w) = .7 tau(w) / E tau + .3 of the draws, and an eighth of
+    that of uniform directions more. So the norm that Theorem 9 bounds depends on E tau / .7, not on
+    the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more.
 
     References
     ----------
@@ -560,22 +560,25 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         n, rank = X.shape[0], rank_for(self.n_components)
         pool = sample_directions(_POOL * m, self.dim_, "iid", seeds)
         rng = generator(np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, 0)))
-        count = max(_LEVERAGE_ROWS, 2 * rank)
-        some, most = X, _CANDIDATES * count
-        if n > most:
-            some = X[np.sort(rng.choice(n, most, replace=False))]
+        n_landmarks = max(_LANDMARKS, 2 * rank)
+        most = _ROWS_A_LANDMARK * n_landmarks
+        some = X[np.sort(rng.choice(n, most, replace=False))] if n > most else X
+        share = n / some.shape[0]  # of how many rows each stands for
         with limit_blas(1):  # the same draws for any number of threads
-            rows, stands_for = leverage_sample(self.kernel_, some, count, rng)
-        root = np.sqrt(stands_for * (n / some.shape[0]))  # of how many rows each stands for
-        some = some[rows]
-        unit, norms = self._polar(some)
-        K = np.asarray(self.kernel_(dense(some)), dtype=np.float64)
-        values, axes = eigh(root[:, None] * K * root)
-        values = np.maximum(values, 0.0)
-        self.lam_ = ridge_for(values, rank) if self.lam is None else float(self.lam)
-        whitener = (axes / np.sqrt(values + self.lam_)).T * root
-        points = unit.astype(np.float64)
-        scores = leverage_scores(radial, self.order_, points, norms, whitener, pool)
+            landmarks, _ = leverage_sample(self.kernel_, some, n_landmarks, rng)
+            points = dense(some)
+            # Nystrom's B B^T is never above K, so that leverage is never too small on these rows.
+            cross = np.asarray(self.kernel_(points, points[landmarks]), dtype=np.float64)
+            values, axes = eigh(cross[landmarks])
+            least = max(1e-13 * float(values[-1]), 1e-300)
+            B = math.sqrt(share) * (cross @ (axes / np.sqrt(np.maximum(values, least))))
+            values, axes = eigh(B.T @ B)
+            values = np.maximum(values, 0.0)
+            missing = share * float(self.kernel_.diag(points).sum()) - float(values.sum())
+            tail = np.append(max(missing, 0.0), values)
+            self.lam_ = ridge_for(tail, rank) if self.lam is None else float(self.lam)
+            whitener = (axes / np.sqrt(values + self.lam_)).T @ B.T
+            scores = leverage_scores(radial, self.order_, *self._polar(some), whitener, pool)
         chosen, self.weights_ = leverage_choice(scores, m, rng.random())
         self.directions_ = W = pool[chosen]
         self._layout = of_directions(radial, W, self.order_, np.sqrt(self.weights_))
@@ -586,24 +589,28 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
 def leverage_scores(
     radial: RadialFunctions,
     order: int,
-    unit: Doubles,
+    unit: Floats,
     norms: Doubles,
     whitener: Doubles,
     W: Doubles,
 ) -> Doubles:
-    """Return |whitener Phi_w|^2 of each direction, for all radial functions of monomial indices."""
-    scores, n = np.zeros(W.shape[0]), norms.size
+    """Return Tr(Phi_w^T (I - V^T V) Phi_w) of each direction, with V the whitener.
+
+    For V = (B^T B + lam)^(-1/2) B^T this is lam Tr(Phi_w^T (B B^T + lam)^-1 Phi_w).
+    """
+    scores, n, unit = np.zeros(W.shape[0]), norms.size, unit.astype(np.float64)
     degrees = radial.degree[radial.index == 0]
     with np.errstate(over="ignore", invalid="ignore"):  # `Directions` refuses what overflows
         sizes = np.exp(0.5 * log_alpha(degrees, radial.dim))
         factors = (radial.exact(norms).reshape(n, -1, order) * sizes[:, None]).transpose(2, 0, 1)
         factors = np.ascontiguousarray(np.nan_to_num(factors))
-        with limit_blas(1):  # the same draws for any number of threads
-            for part in tiles(W.shape[0], 16 * n):
-                for table in factors:
-                    seen = whitener @ summed_features(unit, W[part], table)
-                    scores[part] += np.einsum("ij,ij->j", seen, seen)
-    return np.nan_to_num(scores)
+        for part in tiles(W.shape[0], 16 * n):
+            for table in factors:
+                values = summed_features(unit, W[part], table)
+                seen = whitener @ values
+                scores[part] += np.einsum("ij,ij->j", values, values)
+                scores[part] -= np.einsum("ij,ij->j", seen, seen)
+    return np.maximum(np.nan_to_num(scores), 0.0)
 
 
 def leverage_choice(scores: Doubles, count: int, uniform: float) -> tuple[Integers, Doubles]:
