@@ -466,10 +466,10 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     of these; those of large leverage may come more than once. Three draws in ten ignore leverage,
     so that nothing is left out. Leverage is that on up to 8 S random rows, with Nystrom's method on
     S of them, drawn by their own leverage: S = 512, or twice F / (4 log F) if that is more. On
-    these rows it is never too small. A pair of rows has the variance (E phi_x(w)^2 phi_y(w)^2 / p(w)
-    - k(x, y)^2) / m, for the density p(w) = .7 tau(w) / E tau + .3 of the draws, and an eighth of
-    that of uniform directions more. So the norm that Theorem 9 bounds depends on E tau / .7, not on
-    the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more.
+    these rows it is never too small. For a pair of rows the variance is that of
+    phi_x(w) phi_y(w) / p(w) over m, for draws of the density p(w) = .7 tau(w) / E tau + .3, and an
+    eighth of that of uniform directions more. So the norm that Theorem 9 bounds depends on
+    E tau / .7, not on the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more.
 
     References
     ----------
