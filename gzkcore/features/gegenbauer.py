@@ -563,27 +563,31 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         n_landmarks = max(_LANDMARKS, 2 * rank)
         most = _ROWS_A_LANDMARK * n_landmarks
         some = X[np.sort(rng.choice(n, most, replace=False))] if n > most else X
-        share = n / some.shape[0]  # of how many rows each stands for
+        points = dense(some).astype(np.float64)
+        share = n / len(points)  # of how many rows each stands for
         with limit_blas(1):  # the same draws for any number of threads
-            landmarks, _ = leverage_sample(self.kernel_, some, n_landmarks, rng)
-            points = dense(some)
+            landmarks, _ = leverage_sample(self.kernel_, points, n_landmarks, rng)
             # Nystrom's B B^T is never above K, so that leverage is never too small on these rows.
-            cross = np.asarray(self.kernel_(points, points[landmarks]), dtype=np.float64)
-            values, axes = eigh(cross[landmarks])
-            least = max(1e-13 * float(values[-1]), 1e-300)
-            B = math.sqrt(share) * (cross @ (axes / np.sqrt(np.maximum(values, least))))
-            values, axes = eigh(B.T @ B)
-            values = np.maximum(values, 0.0)
+            cross = self.kernel_(points, points[landmarks])
+            values, axes = positive_eigh(cross[landmarks])
+            B = math.sqrt(share) * (cross @ (axes / np.sqrt(values)))
+            values, axes = positive_eigh(B.T @ B)
             missing = share * float(self.kernel_.diag(points).sum()) - float(values.sum())
             tail = np.append(max(missing, 0.0), values)
             self.lam_ = ridge_for(tail, rank) if self.lam is None else float(self.lam)
             whitener = (axes / np.sqrt(values + self.lam_)).T @ B.T
-            scores = leverage_scores(radial, self.order_, *self._polar(some), whitener, pool)
+            scores = leverage_scores(radial, self.order_, *self._polar(points), whitener, pool)
         chosen, self.weights_ = leverage_choice(scores, m, rng.random())
         self.directions_ = W = pool[chosen]
         self._layout = of_directions(radial, W, self.order_, np.sqrt(self.weights_))
         self.truncation_error_ = self._layout.truncation_error
         self._on_sample(X)
+
+
+def positive_eigh(K: Doubles) -> tuple[Doubles, Doubles]:
+    """Return eigenvalues, raised above what rounding may have made of them, and eigenvectors."""
+    values, axes = eigh(K)
+    return np.maximum(values, max(1e-13 * float(values[-1]), 1e-300)), axes
 
 
 def leverage_scores(
@@ -598,7 +602,7 @@ def leverage_scores(
 
     For V = (B^T B + lam)^(-1/2) B^T this is lam Tr(Phi_w^T (B B^T + lam)^-1 Phi_w).
     """
-    scores, n, unit = np.zeros(W.shape[0]), norms.size, unit.astype(np.float64)
+    scores, n = np.zeros(W.shape[0]), norms.size
     degrees = radial.degree[radial.index == 0]
     with np.errstate(over="ignore", invalid="ignore"):  # `Directions` refuses what overflows
         sizes = np.exp(0.5 * log_alpha(degrees, radial.dim))
@@ -615,11 +619,9 @@ def leverage_scores(
 
 def leverage_choice(scores: Doubles, count: int, uniform: float) -> tuple[Integers, Doubles]:
     """Choose directions by their scores, with one number in [0, 1); also return their weights."""
-    n, largest = scores.size, max(float(scores.max()), 1e-300)
-    shares = scores / largest  # so that no sum overflows
-    total = float(shares.sum())
-    adapted = shares / total if total > 0 else np.full(n, 1 / n)
-    likely = (1 - _DEFENSIVE) * adapted + _DEFENSIVE / n
+    n, shares = scores.size, scores / max(float(scores.max()), 1e-300)  # so that no sum overflows
+    shares = shares if shares.any() else np.ones(n)
+    likely = (1 - _DEFENSIVE) * shares / shares.sum() + _DEFENSIVE / n
     points = (np.arange(count) + uniform) / count
     chosen = np.minimum(np.searchsorted(np.cumsum(likely), points, side="right"), n - 1)
     return chosen, 1 / (n * likely[chosen])

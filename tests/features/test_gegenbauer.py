@@ -524,6 +524,30 @@ def test_leverage_of_few_or_equal_rows(X, dtype):
     assert features.lam_ > 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leverage_of_a_kernel_matrix_of_low_rank(dtype):
+    """Whose eigenvalues are rounding for the most part, beyond the landmarks too."""
+    X = (0.01 * ball(1500, 3)).astype(dtype)
+    features = by_leverage(GAMMA, 64, 3, 2).fit(X)
+    assert np.ptp(features.weights_) > 0
+    assert np.isfinite(features.transform(X)).all()
+
+
+@pytest.mark.parametrize("lam", [1e-300, 1e-12, 1e300])
+def test_leverage_at_a_ridge_beyond_all_bounds(lam):
+    X = cap(30, 3)
+    features = by_leverage(GAMMA, 400, 4, 2, lam=lam).fit(X)
+    assert 0 < features.weights_.min() <= features.weights_.max() <= 10 / 3 * (1 + 1e-12)
+    Z = features.transform(X)
+    assert np.linalg.norm(Z @ Z.T - GAMMA(X)) < 0.5 * np.linalg.norm(GAMMA(X))
+
+
+def test_leverage_of_columns_beyond_the_largest_float():
+    X = gaussian(6, 3000) / 50
+    with pytest.raises(ValueError, match=r"beyond the largest float; use a larger lengthscale"):
+        by_leverage(GAMMA, 4, 900).fit(X)
+
+
 def test_leverage_in_other_layouts():
     """The same draws for float32, CSR and any number of threads."""
     X = cap(900, 3)
