@@ -469,7 +469,8 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     these rows it is never too small. For a pair of rows the variance is that of
     phi_x(w) phi_y(w) / p(w) over m, for draws of the density p(w) = .7 tau(w) / E tau + .3, and an
     eighth of that of uniform directions more. So the norm that Theorem 9 bounds depends on
-    E tau / .7, not on the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more.
+    E tau / .7, not on the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more,
+    and each row another pass over its columns.
 
     References
     ----------

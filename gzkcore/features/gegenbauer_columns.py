@@ -303,7 +303,7 @@ class Directions:
         if self._matrix(char) is not None:
             beta = self.rule.plain if char in self._horner else IN_HALVES
         scaled = cast_once(self, unit.dtype, self._scaled, self.W, self._horner)
-        self.rule.sum(unit, scaled, coefficients, out, beta, stream and self.scales is None)
+        self.rule.sum(unit, scaled, coefficients, out, beta, stream)
         if self.scales is not None:
             out *= self.scales.astype(out.dtype)
 

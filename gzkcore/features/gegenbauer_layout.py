@@ -186,7 +186,7 @@ class Layout:
         Parts that share a row share cache lines too, so that rows of several count whole.
         """
         parts = len(self.families) + (self.nodes.size > 0)
-        if parts > 1 or self.axes is not None or any(f.scales is not None for f in self.families):
+        if parts > 1 or self.axes is not None:
             return itemsize * max(self._n_columns, self.nodes.size)
         sizes = [family.rule.beta.size for family in self.families]
         return itemsize * (self.radial.dim + self.functions.size + sum(sizes)) + 8
