@@ -479,6 +479,19 @@ def test_leverage_by_landmarks_is_never_too_small():
     assert np.quantile(ratio, 0.9) < 1.1
 
 
+def test_leverage_of_more_rows_than_are_looked_at(monkeypatch):
+    """256 of 2,000 rows, each of which stands for eight: lambda is about that of all."""
+    X, kernel = cap(2000, 3), Zonal(lambda t: np.exp(10 * (t - 1)))
+    expected = by_leverage(kernel, 40, 20).fit(X)
+    monkeypatch.setattr("gzkcore.features.gegenbauer._LANDMARKS", 32)
+    features = by_leverage(kernel, 40, 20).fit(X)
+    assert features.lam_ != expected.lam_
+    assert features.lam_ == pytest.approx(expected.lam_, rel=0.25)
+    np.testing.assert_array_equal(
+        features.transform(X), by_leverage(kernel, 40, 20).fit_transform(X)
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["sphere", "ball"])
 def test_features_by_leverage_are_unbiased(case):
