@@ -30,7 +30,7 @@ from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import KernelMap, cast_once, tiles, warn_if_trivial
 from .fit_rows import FitRows
-from .nystrom import leverage_sample
+from .nystrom import leverage_sample, rank_for, ridge_for
 
 __all__ = ["AdaptiveSketchFeatures", "monomial_features"]
 
@@ -433,9 +433,7 @@ class _Law:
         values, axes = eigh(K)
         values = np.maximum(values, 0.0)
         if lam is None:
-            rank = math.ceil(width / (4 * max(math.log(width), 1.0)))
-            tail = values[: max(len(values) - rank, 0)].sum() / rank
-            lam = max(float(tail), 1e-9 * float(values.sum()), 1e-300)
+            lam = ridge_for(values, rank_for(width))
         self.whitened = (axes / (values + lam)) @ axes.T
         self.whitened *= roots[:, None] * roots
         masses, left, power = [], float(np.trace(K)), np.ones_like(gram)

@@ -461,6 +461,8 @@ def leverage_sample(
         gram = _SparseGram(kernel, X)
     if count >= gram.size:
         return np.arange(gram.size), np.ones(gram.size)
+    if not gram.diagonal.any():  # all rows are 0 to the kernel, and alike
+        return np.arange(count), np.full(count, gram.size / count)
     rows, probabilities = _by_leverage(gram, count, rng, accelerated=False)
     return rows, 1 / probabilities
 
@@ -468,6 +470,17 @@ def leverage_sample(
 def pivots(kernel: Kernel, X: Rows, count: int, rng: np.random.Generator) -> Integers:
     """Choose `count` rows, or all if there are no more, by randomly pivoted Cholesky."""
     return _choose("rpcholesky", _Gram(kernel, X), count, rng)
+
+
+def rank_for(width: int) -> int:
+    """Return how many eigenvalues features of this width should tell apart, F / (4 log F)."""
+    return math.ceil(width / (4 * max(math.log(width), 1.0)))
+
+
+def ridge_for(values: Doubles, rank: int) -> float:
+    """Return the sum of rising eigenvalues but the `rank` largest, divided by the rank; never 0."""
+    tail = float(values[: max(len(values) - rank, 0)].sum() / rank)
+    return max(tail, 1e-9 * float(values.sum()), 1e-300)
 
 
 def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Integers:

@@ -38,9 +38,10 @@ from gzkcore import (
     Zonal,
     reference,
 )
+from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.features import gegenbauer_columns
-from gzkcore.features.gegenbauer import feature_operator
+from gzkcore.features.gegenbauer import feature_operator, leverage_choice, leverage_scores
 from gzkcore.features.gegenbauer_columns import Directions, Recurrence
 from gzkcore.features.principal_axes import principal_axes
 from gzkcore.kernels.radial import radial_table
@@ -373,6 +374,237 @@ def test_published_features_are_unbiased():
     allowed = 5 * np.std(matrices, axis=0) / np.sqrt(n_seeds) + features.truncation_error_
     assert features.truncation_error_ < 1e-4
     assert np.all(np.abs(np.mean(matrices, axis=0) - GAMMA(X)) <= allowed)
+
+
+# ---- directions by leverage
+
+
+def by_leverage(kernel, width, degree, order=1, seed=0, **options):
+    return PublishedGegenbauerFeatures(
+        kernel,
+        width,
+        degree=degree,
+        order=order,
+        directions="leverage",
+        random_state=seed,
+        **options,
+    )
+
+
+def cap(n, dim, seed=0):
+    """Return points of which most are near one pole of the sphere."""
+    X = np.random.default_rng(seed).standard_normal((n, dim)) / 4
+    X[: -(n // 8), -1] += 1
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("impl", [reference.gegenbauer.leverage_choice, leverage_choice])
+@pytest.mark.parametrize("scores", [[1.0], [0.0, 0.0, 0.0], [0.0, 2.0, 5.0, 0.5, 0.0, 1e-9, 3.0]])
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_the_weighted_mean_of_a_choice_is_that_of_the_pool(impl, scores, count):
+    """Over 2,000 evenly spaced numbers u; more may be chosen than there are."""
+    values, grid = np.arange(1.0, len(scores) + 1), (np.arange(2000) + 0.5) / 2000
+    means, most = [], 0.0
+    for u in grid:
+        found = impl(np.array(scores), count, u)
+        chosen, weights = found if impl is leverage_choice else zip(*found, strict=True)
+        most = max(most, *weights)
+        means.append(np.mean(weights * values[list(chosen)]))
+    assert most <= 10 / 3 * (1 + 1e-12)
+    assert np.mean(means) == pytest.approx(values.mean(), abs=20 * values.max() / 2000)
+
+
+@pytest.mark.parametrize(
+    "scores", [[2.0], [1.0, 1.0, 1.0], [0.0, 1e308, 1e308], [3.0, 0.1, 7.0, 1e-9, 2.0]]
+)
+def test_choices_are_those_of_the_reference(scores):
+    for count, u in [(1, 0.3), (4, 0.0), (11, 0.999)]:
+        small = (np.array(scores) / 16).tolist()  # whose sum is a float
+        chosen, weights = leverage_choice(np.array(scores), count, u)
+        pairs = reference.gegenbauer.leverage_choice(small, count, u)
+        assert chosen.tolist() == [j for j, _ in pairs]
+        np.testing.assert_allclose(weights, [weight for _, weight in pairs], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("dim", "degree", "order"), [(1, 1, 2), (2, 5, 1), (3, 6, 3), (9, 4, 2)])
+def test_features_by_leverage_are_those_of_the_reference(dim, degree, order):
+    """From the pool on: scores by their definition, the choice, and the weighted columns."""
+    X, kernel, lam, m = gaussian(12, dim), reference.kernels.Gaussian(), 0.3, 5
+    features = by_leverage(GAMMA, m * order, degree, order, lam=lam)
+    pools = []
+
+    def spy(radial, order, unit, norms, whitener, W):
+        pools.append((W, leverage_scores(radial, order, unit, norms, whitener, W)))
+        return pools[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gzkcore.features.gegenbauer.leverage_scores", spy)
+        features.fit(X)
+    ((pool, scores),) = pools
+    assert pool.shape == (8 * m, dim)
+
+    def rows(w):
+        return reference.gegenbauer.operator_rows(X, w, kernel, degree, order)
+
+    expected = [reference.theory.ridge_leverage(rows, GAMMA(X), lam, w) for w in pool]
+    np.testing.assert_allclose(scores / lam, expected, rtol=1e-8)
+    seeds = as_seed_sequence(0)
+    rng = generator(np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, 0)))
+    pairs = reference.gegenbauer.leverage_choice(expected, m, rng.random())
+    W, weights = pool[[j for j, _ in pairs]], [weight for _, weight in pairs]
+    np.testing.assert_array_equal(features.directions_, W)
+    np.testing.assert_allclose(features.weights_, weights, rtol=1e-8)
+    Z = reference.gegenbauer.feature_matrix(X, W, kernel, degree, order, weights)
+    by_function = np.reshape(Z, (12, m, order)).transpose(0, 2, 1).reshape(12, -1)
+    np.testing.assert_allclose(features.transform(X), by_function, rtol=0, atol=1e-8)
+    assert features.lam_ == lam
+
+
+@pytest.mark.slow
+def test_leverage_by_landmarks_is_never_too_small():
+    """512 landmarks for 1,500 rows: nine of ten scores are too large by a tenth at most."""
+    X, kernel = cap(1500, 3), Zonal(lambda t: np.exp(10 * (t - 1)))
+    seen, lams = [], []
+    for count in (512, 1500):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("gzkcore.features.gegenbauer._LANDMARKS", count)
+            patch.setattr(
+                "gzkcore.features.gegenbauer.leverage_scores",
+                lambda *args: seen.append(leverage_scores(*args)) or seen[-1],
+            )
+            lams.append(by_leverage(kernel, 200, 20).fit(X).lam_)
+    assert lams[0] == pytest.approx(lams[1], rel=0.01)
+    ratio = (seen[0] / lams[0]) / (seen[1] / lams[1])
+    assert ratio.min() > 0.99
+    assert np.quantile(ratio, 0.9) < 1.1
+
+
+def test_leverage_of_more_rows_than_are_looked_at(monkeypatch):
+    """256 of 2,000 rows, each of which stands for eight: lambda is about that of all."""
+    X, kernel = cap(2000, 3), Zonal(lambda t: np.exp(10 * (t - 1)))
+    expected = by_leverage(kernel, 40, 20).fit(X)
+    monkeypatch.setattr("gzkcore.features.gegenbauer._LANDMARKS", 32)
+    features = by_leverage(kernel, 40, 20).fit(X)
+    assert features.lam_ != expected.lam_
+    assert features.lam_ == pytest.approx(expected.lam_, rel=0.25)
+    np.testing.assert_array_equal(
+        features.transform(X), by_leverage(kernel, 40, 20).fit_transform(X)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["sphere", "ball"])
+def test_features_by_leverage_are_unbiased(case):
+    """Mean over seeds within 5 standard errors of the kernel, where weights differ much."""
+    X = cap(16, 3) if case == "sphere" else ball(16, 3, 1.5) + np.array([0.0, 0.0, 1.0])
+    kernel = Zonal(lambda t: np.exp(5 * (t - 1))) if case == "sphere" else GAMMA
+    degree, order = (20, 1) if case == "sphere" else (16, 8)
+    matrices, weights, n_seeds = [], [], 200
+    for seed in range(n_seeds):
+        features = by_leverage(kernel, 16 * order, degree, order, seed).fit(X)
+        Z = features.transform(X)
+        matrices.append(Z @ Z.T)
+        weights.append(features.weights_)
+    assert np.ptp(weights) > 0.5
+    K = features.kernel_(X)
+    allowed = 5 * np.std(matrices, axis=0) / np.sqrt(n_seeds) + features.truncation_error_
+    assert features.truncation_error_ < 1e-3
+    assert np.all(np.abs(np.mean(matrices, axis=0) - K) <= allowed)
+
+
+@pytest.mark.parametrize(("X", "kernel"), [
+    (np.array([[1.0], [-1.0]]), Zonal(np.exp)),
+    (np.zeros((4, 3)), GAMMA),
+    (np.zeros((600, 3)), Polynomial(2, coef0=0)),
+], ids=["line", "origin", "nothing"])  # fmt: skip
+def test_weights_are_1_where_all_directions_are_alike(X, kernel):
+    features = by_leverage(kernel, 6, 1).fit(X)
+    np.testing.assert_allclose(features.weights_, 1, rtol=1e-12)
+    assert np.isfinite(features.transform(X)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("X", [
+    np.ones((1, 1)), np.ones((1, 3)), np.ones((700, 3)), gaussian(20, 1), 1e-3 * ball(20, 3),
+], ids=["number", "row", "same rows", "column", "small"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.* numerically constant")
+def test_leverage_of_few_or_equal_rows(X, dtype):
+    features = by_leverage(GAMMA, 8, 3, 2).fit(X.astype(dtype))
+    Z = features.transform(X.astype(dtype))
+    assert Z.dtype == dtype
+    assert np.isfinite(Z).all()
+    assert 0 < features.weights_.min() <= features.weights_.max() <= 10 / 3 * (1 + 1e-12)
+    assert features.lam_ > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leverage_of_a_kernel_matrix_of_low_rank(dtype):
+    """Whose eigenvalues are rounding for the most part, beyond the landmarks too."""
+    X = (0.01 * ball(1500, 3)).astype(dtype)
+    features = by_leverage(GAMMA, 64, 3, 2).fit(X)
+    assert np.ptp(features.weights_) > 0
+    assert np.isfinite(features.transform(X)).all()
+
+
+@pytest.mark.parametrize("lam", [1e-300, 1e-12, 1e300])
+def test_leverage_at_a_ridge_beyond_all_bounds(lam):
+    X = cap(30, 3)
+    features = by_leverage(GAMMA, 400, 4, 2, lam=lam).fit(X)
+    assert 0 < features.weights_.min() <= features.weights_.max() <= 10 / 3 * (1 + 1e-12)
+    Z = features.transform(X)
+    assert np.linalg.norm(Z @ Z.T - GAMMA(X)) < 0.5 * np.linalg.norm(GAMMA(X))
+
+
+def test_leverage_of_columns_beyond_the_largest_float():
+    X = gaussian(6, 3000) / 50
+    with pytest.raises(ValueError, match=r"beyond the largest float; use a larger lengthscale"):
+        by_leverage(GAMMA, 4, 900).fit(X)
+
+
+def test_leverage_in_other_layouts():
+    """The same draws for float32, CSR and any number of threads."""
+    X = cap(900, 3)
+    make = by_leverage(Zonal(lambda t: np.exp(20 * (t - 1))), 300, 20)
+    expected = clone(make).fit(X)
+    Z = expected.transform(X)
+    for other in (X.astype(np.float32), scipy.sparse.csr_array(X)):
+        features = clone(make).fit(other)
+        np.testing.assert_array_equal(features.directions_, expected.directions_)
+        np.testing.assert_allclose(features.weights_, expected.weights_, rtol=1e-4)
+        np.testing.assert_allclose(features.transform(other), Z, rtol=0, atol=1e-4)
+    with limit_threads(1):
+        one = clone(make).fit(X)
+        np.testing.assert_array_equal(one.transform(X), Z)
+
+
+def test_leverage_depends_on_the_rows_and_a_fit_leaves_no_trace():
+    X = cap(200, 3)
+    make = by_leverage(GAMMA, 20, 6, 2, radius=1.0)
+    assert not make._asks_no_rows()
+    assert not np.array_equal(clone(make).fit(X).directions_, clone(make).fit(-X).directions_)
+    again = clone(make).fit(X).set_params(directions="iid").fit(X)
+    fresh = clone(make).set_params(directions="iid").fit(X)
+    assert vars(again).keys() == vars(fresh).keys()
+    np.testing.assert_array_equal(again.transform(X), fresh.transform(X))
+
+
+@pytest.mark.slow
+def test_leverage_helps_on_a_cluster():
+    """The norm that Theorem 9 bounds, at equal width: below .75 of that of uniform directions."""
+    X, kernel = cap(400, 3), Zonal(lambda t: np.exp(20 * (t - 1)))
+    K, errors = kernel(X), {"iid": [], "leverage": []}
+    for directions, found in errors.items():
+        for seed in range(10):
+            features = by_leverage(kernel, 256, 30, seed=seed).set_params(directions=directions)
+            found.append(gzkcore.metrics.whitened_error(K, features.fit_transform(X), 1.0))
+    assert np.mean(errors["leverage"]) < 0.75 * np.mean(errors["iid"])
+
+
+def test_expected_error_by_leverage_is_what_is_measured():
+    X = cap(300, 3)
+    features = by_leverage(Zonal(lambda t: np.exp(10 * (t - 1))), 200, 25).fit(X)
+    measured = np.sqrt(np.mean(np.square(error_of(features, X))))
+    assert features.expected_error_ == pytest.approx(measured, rel=1e-9)
 
 
 S, B = sphere, ball
@@ -792,6 +1024,8 @@ zonal = {"kernel": Zonal(np.exp)}
     (lambda: published(n_components=5), ValueError, r"n_components=5 is not a multiple of order=2; use n_components=4 or 6"),
     (lambda: published(n_components=1), ValueError, r"n_components=1 is not a multiple of order=2; use n_components=2$"),
     (lambda: published(degree=-1), ValueError, r"degree=-1 is too small; use an integer >= 0"),
+    (lambda: published(directions="sobol"), ValueError, r"directions='sobol' is unknown; use one of \('iid', 'leverage'\)"),
+    (lambda: published(lam=0.0), ValueError, r"lam=0.0 is not usable; use a finite number > 0"),
     (lambda: published(order=0), ValueError, r"order=0 is too small; use an integer >= 1"),
     (lambda: published(sphere(9, 3), **zonal), ValueError, r"order=2 is not possible for a zonal kernel, .*; use order=1"),
 ])  # fmt: skip
