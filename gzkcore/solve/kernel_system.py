@@ -9,6 +9,7 @@ import math
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -190,11 +191,20 @@ def check_definite(eigenvalues: Doubles, alpha: float) -> float:
     return nothing
 
 
+@dataclass
+class Start:
+    """Solutions to start from, of y and then of H for each alpha, and their residuals, if known."""
+
+    coef: Doubles | None
+    left: Doubles | None
+
+
 class KernelSystem:
     """K + alpha N of some rows X, for a resolved kernel: products, a preconditioner, solutions.
 
     Systems may have any of `alphas`. `noise` is the diagonal of N, and None stands for ones.
-    `preconditioner`, `tol`, `max_iter` and `random_state` are as for `KernelRidge`.
+    `preconditioner`, `tol`, `max_iter` and `random_state` are as for `KernelRidge`. `by_tiles`: no
+    cheaper products are looked for.
     """
 
     def __init__(
@@ -209,6 +219,7 @@ class KernelSystem:
         max_iter: int = 1000,
         random_state: Seed = None,
         workers: Workers | None = None,
+        by_tiles: bool = False,
     ) -> None:
         self.kernel, self.noise, self.tol, self.max_iter = kernel, noise, tol, max_iter
         self.rows: Floats = dense(X)
@@ -229,7 +240,7 @@ class KernelSystem:
             self.exact = self.product = self.matrix.__matmul__
             return
         workers = workers or Workers()
-        self.fast = self._fast_sums()
+        self.fast = None if by_tiles else self._fast_sums()
         if self.fast is not None:
             self.exact = self.product = self.fast.times
             return
@@ -324,6 +335,7 @@ class KernelSystem:
         alphas: Doubles,
         *,
         start: Doubles | None = None,
+        left: Doubles | None = None,
         step: Step | None = None,
         progress: Any = None,
         checkpoint: Any = None,
@@ -331,7 +343,8 @@ class KernelSystem:
         """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
 
         The alphas are among those of the system; each product is run by `step`. `start`, `progress`
-        and `checkpoint` are as for `conjugate_gradients`.
+        and `checkpoint` are as for `conjugate_gradients`; `left` are the residuals of the start,
+        None if they are not known.
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
@@ -339,13 +352,14 @@ class KernelSystem:
         def product(V: Doubles) -> Any:
             return as_step(step, lambda: self.product(V))
 
+        exact = product if self.exact is self.product else self.exact
         with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
                 Solver(
                     ShiftedSystems(
-                        product, self.exact, targets[:, part], alphas[part], self.noise,
+                        product, exact, targets[:, part], alphas[part], self.noise,
                         OfColumns(self.preconditioner, self.columns_of(alphas[part])),
-                        None if start is None else start[:, part],
+                        *(None if each is None else each[:, part] for each in (start, left)),
                     ),
                     self.tol, self.max_iter, progress, as_checkpoint(checkpoint),
                 ).run()
@@ -360,37 +374,48 @@ class KernelSystem:
         step: Step | None = None,
         progress: Any = None,
         checkpoint: Any = None,
-    ) -> tuple[Solution, Doubles]:
+        before: "Start | None" = None,
+    ) -> tuple[Solution, Doubles, "Start"]:
         """Return c = (K + alphas[k] N)^-1 (y_k - H b_k) for all targets k, and b, see `trend`.
 
         H, whose first column is ones, has the functions that are not penalised, None for none. So
         there is one system more for each of its columns and each different alpha. The residual is
-        that of y - H b.
+        that of y - H b. `before` is a start, which is returned for another call.
         """
         n_targets = y.shape[1]
+        first = before or Start(None, None)
         if H is None:
-            found = self.solve(y, alphas, step=step, progress=progress, checkpoint=checkpoint)
-            return found, np.zeros((0, n_targets))
-        centre, n_free = y.mean(axis=0), H.shape[1]
+            found = self.solve(
+                y, alphas, start=first.coef, left=first.left, step=step, progress=progress,
+                checkpoint=checkpoint,
+            )  # fmt: skip
+            return found, np.zeros((0, n_targets)), Start(found.coef, found.left)
+        centre, n_free = y.mean(axis=0) * (before is None), H.shape[1]
         different, places = np.unique(alphas, return_inverse=True)
         both = self.solve(
             np.column_stack([y - centre, np.tile(H, different.size)]),
             np.concatenate([alphas, np.repeat(different, n_free)]),
+            start=first.coef,
+            left=first.left,
             step=step,
             progress=progress,
             checkpoint=checkpoint,
         )
         start, of_H = np.split(both.coef, [n_targets], axis=1)
+        left, left_of_H = np.split(both.left, [n_targets], axis=1)
         b = np.zeros((n_free, n_targets))
         for place in range(different.size):
             targets = places == place
-            of_alpha = of_H[:, place * n_free : (place + 1) * n_free]
-            b[:, targets] = trend_inverse(H, of_alpha) @ (H.T @ start[:, targets])
-            start[:, targets] -= of_alpha @ b[:, targets]
+            here = slice(place * n_free, (place + 1) * n_free)
+            b[:, targets] = trend_inverse(H, of_H[:, here]) @ (H.T @ start[:, targets])
+            start[:, targets] -= of_H[:, here] @ b[:, targets]
+            left[:, targets] -= left_of_H[:, here] @ b[:, targets]
         b[0] += centre
-        found = self.solve(y - H @ b, alphas, start=start, step=step, progress=progress)
+        known = left if np.isfinite(left).all() else None
+        found = self.solve(y - H @ b, alphas, start=start, left=known, step=step, progress=progress)
         found.n_iter += both.n_iter[:n_targets]
-        return found, b
+        left = np.hstack([found.left, left_of_H])
+        return found, b, Start(np.hstack([found.coef, of_H]), left)
 
     def condition_bounds(self, alphas: Doubles) -> Doubles:
         """Return what the condition number of each alpha's system is at most; inf if unknown."""
