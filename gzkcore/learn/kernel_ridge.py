@@ -51,14 +51,7 @@ from gzkcore.rows.sources import is_source
 from gzkcore.rows.survey import stack
 from gzkcore.solve.centers import CentersSolution, solve_centers
 from gzkcore.solve.changed_rows import changed_system, start_with
-from gzkcore.solve.kernel_system import (
-    DOUBLE_ROWS,
-    HELD_ROWS,
-    KernelSystem,
-    Start,
-    Workers,
-    cross_product,
-)
+from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
 from gzkcore.solve.near_variances import NearVariances
 from gzkcore.solve.posterior import (
     EXACT_ROWS,
@@ -215,7 +208,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
             self._y = rows.y.reshape(-1, *self._target_shape).copy()
-            self._solve(rows.y, self._new_system(), None, step, reader.hand_over())
+            self._solve(rows.y, self._new_system(), step=step, checkpoint=reader.hand_over())
         del self._workers  # the class has none
 
     @all_or_nothing
@@ -232,7 +225,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         X : array-like or sparse matrix of shape (n_new, n_features)
             They come last in `X_fit_`.
         y : array-like of shape (n_new,) or (n_new, n_targets)
-            For a classifier labels, of the classes that there are.
+            For a classifier labels, of the classes that there are, with their weights.
         sample_weight : array-like of shape (n_new,), optional
 
         Notes
@@ -261,7 +254,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             )
         fitted = copy.copy(self)
         if hasattr(self, "class_weight"):
-            fitted.class_weight = self._as_fitted("class_weight")  # type: ignore[attr-defined]
+            fitted.class_weight = self._as_fitted("class_weight")
         given, targets, weight = fitted._summands(*fitted._rows(X, y, sample_weight))
         new = TrainingRows.of(fitted._new_rows(given), targets, weight)
         self._change(np.arange(self.X_fit_.shape[0]), new)
@@ -327,10 +320,10 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             wanted = np.hstack([targets, np.tile(H, n_alphas)])
             if before is None:
                 coef = np.hstack([coef, np.zeros((len(coef), n_alphas * H.shape[1]))])
-            # The new functions in terms of the old ones.
-            turn = np.linalg.lstsq(functions, changed.columns(old))[0]
-            turn = block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
-            coef, left = coef @ turn, None if left is None else left @ turn
+            if trend.places.size:  # the new functions, in terms of the old ones
+                turn = np.linalg.lstsq(functions, changed.columns(old))[0]
+                coef = coef @ block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
+                left = None
         start = start_with(system, wanted[n:], old, kept, coef, left)
         self._solve(targets, system, start)
 
@@ -372,19 +365,14 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             **{name: self._as_fitted(name) for name in names},
         )  # fmt: skip
 
-    def _solve(
-        self,
-        y: Doubles,
-        system: KernelSystem,
-        before: Start | None = None,
-        step: Step | None = None,
-        checkpoint: Any = None,
-    ) -> None:
+    def _solve(self, y: Doubles, system: KernelSystem, before: Any = None, **options: Any) -> None:
         """Solve for the targets, less the trend there was before."""
         self._held_system, alphas = system, self._alphas
         trend, n_free = self._trend_of(self.X_fit_), 0
         H = None if trend is None else trend.columns(self.X_fit_)
-        found, b, self._start = system.regress(y, alphas, H, step, self._watch, checkpoint, before)
+        found, b, self._start = system.regress(
+            y, alphas, H, before=before, progress=self._watch, **options
+        )
         constant = np.zeros(y.shape[1]) if before is None else np.ravel(self.intercept_)
         if trend is not None and H is not None:
             n_free, y = trend.n_free, y - H @ b

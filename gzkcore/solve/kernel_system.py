@@ -394,13 +394,9 @@ class KernelSystem:
         different, places = np.unique(alphas, return_inverse=True)
         both = self.solve(
             np.column_stack([y - centre, np.tile(H, different.size)]),
-            np.concatenate([alphas, np.repeat(different, n_free)]),
-            start=first.coef,
-            left=first.left,
-            step=step,
-            progress=progress,
-            checkpoint=checkpoint,
-        )
+            np.concatenate([alphas, np.repeat(different, n_free)]), start=first.coef,
+            left=first.left, step=step, progress=progress, checkpoint=checkpoint,
+        )  # fmt: skip
         start, of_H = np.split(both.coef, [n_targets], axis=1)
         left, left_of_H = np.split(both.left, [n_targets], axis=1)
         b = np.zeros((n_free, n_targets))

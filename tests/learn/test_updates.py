@@ -32,7 +32,11 @@ KERNEL = Matern(1.5, 0.5)
 def data(n, dim=2, n_targets=2):
     rng = np.random.default_rng(n + dim)
     X = rng.uniform(-1, 1, (n, dim))
-    y = np.sin(3 * X[:, :1] + np.arange(n_targets)) + X[:, 1:2] + 0.3 * rng.standard_normal((n, n_targets))
+    y = (
+        np.sin(3 * X[:, :1] + np.arange(n_targets))
+        + X[:, 1:2]
+        + 0.3 * rng.standard_normal((n, n_targets))
+    )
     return X, y, rng.uniform(0.5, 2, n)
 
 
@@ -52,13 +56,17 @@ def check_same(found, wanted, weight, deviation=True):
     assert np.all(found.converged_)
     alphas, largest = found._alphas, 1.0 if weight is None else weight.max()
     size = np.linalg.norm(found._y)
-    assert_allclose(found.dual_coef_, wanted.dual_coef_, rtol=0, atol=8 * TOL * size * largest / alphas.min())
+    assert_allclose(
+        found.dual_coef_, wanted.dual_coef_, rtol=0, atol=8 * TOL * size * largest / alphas.min()
+    )
     for name in ("intercept_", "trend_coef_", "noise_variance_"):
         if hasattr(wanted, name):
             assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-6, atol=1e-7)
     new, _, _ = data(70, wanted.X_fit_.shape[1])
     if deviation:
-        for mine, other in zip(found.predict(new, return_std=True), wanted.predict(new, return_std=True), strict=True):
+        for mine, other in zip(
+            found.predict(new, return_std=True), wanted.predict(new, return_std=True), strict=True
+        ):
             assert_allclose(mine, other, rtol=1e-6, atol=1e-6)
 
 
@@ -103,15 +111,21 @@ def test_update_is_a_fit_to_all_and_forget_one_to_the_rest(case, size, weighted)
     gone = np.random.default_rng(0).choice(n + m, m, replace=False)
     kept = np.setdiff1d(np.arange(n + m), gone)
     model.forget(gone)
-    check_same(model, made(alpha, **parameters).fit(X[kept], y[kept], some(kept)), w, deviation=n < 1000)
-    assert_allclose(true_residual(model, y[kept], ones[kept]), np.ravel(model.residual_), atol=TOL / 10)
+    check_same(
+        model, made(alpha, **parameters).fit(X[kept], y[kept], some(kept)), w, deviation=n < 1000
+    )
+    assert_allclose(
+        true_residual(model, y[kept], ones[kept]), np.ravel(model.residual_), atol=TOL / 10
+    )
 
 
 @pytest.mark.usefixtures("_few_held")
 @pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_it_is_what_it_was_after_an_update_and_forgetting_the_same_rows(dim):
     X, y, _ = data(2300, dim)
-    before, model = (made([0.1, 0.02], fit_intercept=True).fit(X[:2200], y[:2200]) for _ in range(2))
+    before, model = (
+        made([0.1, 0.02], fit_intercept=True).fit(X[:2200], y[:2200]) for _ in range(2)
+    )
     steps = before.n_iter_.max()
     for start in range(2200, 2300, 50):
         model.update(X[start : start + 50], y[start : start + 50])
@@ -128,10 +142,17 @@ def test_it_is_what_it_was_after_an_update_and_forgetting_the_same_rows(dim):
     assert "100 rows added, 88 left out" in repr(model.preconditioner_)
     assert model.n_iter_.max() <= 1.5 * steps
     kept = np.append(np.setdiff1d(np.arange(2200), np.arange(0, 2200, 25)), np.arange(2200, 2300))
-    check_same(model, made([0.1, 0.02], fit_intercept=True).fit(X[kept], y[kept]), None, deviation=False)
+    check_same(
+        model, made([0.1, 0.02], fit_intercept=True).fit(X[kept], y[kept]), None, deviation=False
+    )
     model.forget(np.arange(200))  # more than a tenth
     assert "left out" not in repr(model.preconditioner_)
-    check_same(model, made([0.1, 0.02], fit_intercept=True).fit(X[kept[200:]], y[kept[200:]]), None, deviation=False)
+    check_same(
+        model,
+        made([0.1, 0.02], fit_intercept=True).fit(X[kept[200:]], y[kept[200:]]),
+        None,
+        deviation=False,
+    )
 
 
 @pytest.mark.slow
@@ -148,7 +169,11 @@ def test_sums_in_linear_time():
     model.update(X[20_000:], y[20_000:])
     assert model.n_iter_ < steps
     rest = y - model.intercept_
-    left = rest - gzkcore.KernelOperator(Matern(1.5, 0.1), X, tol=0) @ model.dual_coef_ - 0.1 * model.dual_coef_
+    left = (
+        rest
+        - gzkcore.KernelOperator(Matern(1.5, 0.1), X, tol=0) @ model.dual_coef_
+        - 0.1 * model.dual_coef_
+    )
     assert np.linalg.norm(left) <= 1.05e-3 * np.linalg.norm(rest)  # sums may be off by tol / 32
 
 
@@ -181,7 +206,9 @@ def test_an_exact_preconditioner_stays_exact():
     for n in (95, 99):
         grown = grown.changed(KERNEL, X[:n], noise[:n], np.arange(grown.n_rows))
     columns = np.zeros(99, dtype=np.intp)
-    assert_allclose(grown.solve(A[:99, :99], columns), np.eye(99), atol=1e-4)  # G is in single precision
+    assert_allclose(
+        grown.solve(A[:99, :99], columns), np.eye(99), atol=1e-4
+    )  # G is in single precision
     assert "9 rows added, 0 left out" in repr(grown)
 
 
@@ -193,11 +220,15 @@ def test_a_preconditioner_without_rows_is_near_that_of_the_others(dim):
     A = kernel_matrix(KERNEL, X) + 0.01 * np.eye(len(X))
     whole = preconditioner_for("auto", KERNEL, X, [0.01], random_state=0)
     kept = np.setdiff1d(np.arange(2300), np.random.default_rng(0).choice(2300, 150, replace=False))
-    grown = Grown(whole, X, np.ones(len(X)), np.array([0.01])).changed(KERNEL, X[kept], np.ones(kept.size), kept)
+    grown = Grown(whole, X, np.ones(len(X)), np.array([0.01])).changed(
+        KERNEL, X[kept], np.ones(kept.size), kept
+    )
     conditions = []
     for P, part in ((whole, A), (grown, A[np.ix_(kept, kept)])):
         root = cholesky(part)
-        eigenvalues = eigh(root.T @ P.solve(root, np.zeros(len(part), dtype=np.intp)), eigvals_only=True)
+        eigenvalues = eigh(
+            root.T @ P.solve(root, np.zeros(len(part), dtype=np.intp)), eigvals_only=True
+        )
         conditions.append(eigenvalues[-1] / eigenvalues[0])
     assert conditions[1] < 1.5 * conditions[0]
 
@@ -229,7 +260,9 @@ def test_the_search_and_classifiers():
     labels = np.where(y[:, 0] > 0.2, "up", np.where(y[:, 1] > 0, "no", "down"))
     weights = {"up": 2.0, "no": 1.0, "down": 0.5}
     classifier = KernelRidgeClassifier(KERNEL, 0.1, tol=TOL, class_weight=weights)
-    wanted = KernelRidgeClassifier(KERNEL, 0.1, tol=TOL, class_weight=weights).fit(X, labels, weight)
+    wanted = KernelRidgeClassifier(KERNEL, 0.1, tol=TOL, class_weight=weights).fit(
+        X, labels, weight
+    )
     classifier.fit(X[:250], labels[:250], weight[:250]).set_params(class_weight=None)
     classifier.update(X[250:], labels[250:], weight[250:])
     assert_allclose(classifier.dual_coef_, wanted.dual_coef_, atol=1e-7)
@@ -286,7 +319,10 @@ def test_pickles_and_files_can_be_updated(tmp_path):
         assert "added" not in repr(copied.preconditioner_)
     old = gzkcore.load(tmp_path / "model.gzk")
     del old._y
-    with pytest.raises(ValueError, match="update needs the targets, which a file of an older version lacks; fit again"):
+    with pytest.raises(
+        ValueError,
+        match="update needs the targets, which a file of an older version lacks; fit again",
+    ):
         old.update(X, y)
 
 
@@ -296,7 +332,9 @@ def test_pickles_and_files_can_be_updated(tmp_path):
 def test_an_interrupt_changes_nothing(monkeypatch, change, error):
     X, y, _ = data(2250)
     model = made(0.1, fit_intercept=True).fit(X[:2200], y[:2200])
-    before = {name: pickle.dumps(value) for name, value in vars(model).items() if name != "_held_system"}
+    before = {
+        name: pickle.dumps(value) for name, value in vars(model).items() if name != "_held_system"
+    }
     system, P = model._held_system, model.preconditioner_
     X0, y0 = X.copy(), y.copy()
 
