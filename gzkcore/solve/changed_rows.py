@@ -23,8 +23,6 @@ from .neighbours import Nearest, Neighbours
 from .preconditioner import Preconditioner
 from .preconditioners import Diagonal, NearAndFar, Problem
 
-__all__ = ["Grown", "changed_system", "start_with"]
-
 # Rows that an added row depends on, of the old ones and of those added. Of 1,000 rows added to
 # 100,000 on the sphere (Matern-3/2, alpha .1) the first step left .0042 |y|; with 47 and 15 .025,
 # with 220 and 31, which take four times as long, .0013.
