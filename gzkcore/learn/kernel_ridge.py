@@ -307,25 +307,30 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             X, y = stack([X, new.X]), np.append(y, new.y.reshape(-1, *y.shape[1:]), axis=0)
         self.X_fit_, self._y, self._noise = X, y, noise
         system = self._new_system() if held is None else changed_system(held, X, noise, kept)
-        targets = y.reshape(len(y), -1) - np.ravel(self.intercept_)
-        if hasattr(self, "trend_coef_"):
-            targets -= X @ self.trend_coef_.reshape(X.shape[1], -1)
-        coef, left, wanted = self.dual_coef_.reshape(old.shape[0], -1), None, targets
+        targets = wanted = y.reshape(len(y), -1)
+        if system.factored:  # a start would save nothing
+            self._solve(targets, system)
+            return
+        coef, left, b = self.dual_coef_.reshape(old.shape[0], -1), None, None
         if before is not None:
             coef, left = before.coef, before.left
         changed = self._trend_of(X)
         if trend is not None and changed is not None:
             H, functions = changed.columns(X), trend.columns(old)
-            n_alphas = np.unique(self._alphas).size
+            given = np.tile(np.ravel(self.intercept_), (len(H), 1))
+            if hasattr(self, "trend_coef_"):
+                given += X @ self.trend_coef_.reshape(X.shape[1], -1)
+            b, n_alphas = np.linalg.lstsq(H, given, rcond=None)[0], np.unique(self._alphas).size
+            targets = targets - H @ b
             wanted = np.hstack([targets, np.tile(H, n_alphas)])
             if before is None:
                 coef = np.hstack([coef, np.zeros((len(coef), n_alphas * H.shape[1]))])
             if trend.places.size:  # the new functions, in terms of the old ones
-                turn = np.linalg.lstsq(functions, changed.columns(old))[0]
+                turn = np.linalg.lstsq(functions, changed.columns(old), rcond=None)[0]
                 coef = coef @ block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
                 left = None
         start = start_with(system, wanted[n:], old, kept, coef, left)
-        self._solve(targets, system, start)
+        self._solve(targets, system, b, before=start)
 
     def _as_fitted(self, name: str) -> Any:
         return self._fitted_with.get(name, getattr(self, name))
@@ -365,22 +370,19 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             **{name: self._as_fitted(name) for name in names},
         )  # fmt: skip
 
-    def _solve(self, y: Doubles, system: KernelSystem, before: Any = None, **options: Any) -> None:
-        """Solve for the targets, less the trend there was before."""
+    def _solve(self, y: Doubles, system: KernelSystem, less: Any = None, **options: Any) -> None:
+        """Solve for targets, from which H `less` was taken away."""
         self._held_system, alphas = system, self._alphas
         trend, n_free = self._trend_of(self.X_fit_), 0
         H = None if trend is None else trend.columns(self.X_fit_)
-        found, b, self._start = system.regress(
-            y, alphas, H, before=before, progress=self._watch, **options
-        )
-        constant = np.zeros(y.shape[1]) if before is None else np.ravel(self.intercept_)
+        found, b, self._start = system.regress(y, alphas, H, progress=self._watch, **options)
+        constant = np.zeros(y.shape[1])
         if trend is not None and H is not None:
             n_free, y = trend.n_free, y - H @ b
-            more, slopes = trend.plain(b, self.X_fit_.shape[1])
-            constant = constant + more
+            b = b if less is None else b + less
+            constant, slopes = trend.plain(b, self.X_fit_.shape[1])
             if trend.places.size:
-                slopes = slopes.reshape(len(slopes), *self._target_shape)
-                self.trend_coef_ = slopes if before is None else self.trend_coef_ + slopes
+                self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
         self._keep(found, constant)
         scale = np.einsum("ij,ij->j", y, found.coef) / max(system.n_rows - n_free, 1)
         self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]

@@ -148,7 +148,7 @@ def start_with(
     n, X = len(kept), as_double(system.rows)
     start, rest = (np.zeros((len(X), coef.shape[1])) for _ in range(2))
     start[:n] = coef[kept]
-    if left is None or not np.isfinite(left).all() or system.fast or system.matrix is not None:
+    if left is None or not np.isfinite(left).all() or system.fast:
         return Start(start, None)
     rest[:n], rest[n:] = left[kept], targets
     gone = np.setdiff1d(np.arange(len(coef)), kept)

@@ -98,6 +98,7 @@ HELD_ROWS = 4096
 MOST_IN_SINGLE = 1e15  # of a diagonal, and of its inverse: single precision has room for factors
 DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha is
 HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
+ROUNDING = 1e-2  # of tol, up to which residuals of few steps are not computed again
 BLOCK = 64  # columns that are solved together
 # What an error of a kernel value may be, relative to tol alpha, and at most.
 SUMS_TOL, MOST_SUMS_TOL = 1 / 32, 4e-6
@@ -329,6 +330,17 @@ class KernelSystem:
         """Return the number of each alpha among those of the system."""
         return np.searchsorted(self.alphas, alphas)
 
+    @functools.cached_property
+    def _is_accurate(self) -> bool:
+        """Whether residuals change by rounding far less than by `tol`: by eps |A| |x| at most.
+
+        |A| is at most the trace, and |x| at most |y| / alpha.
+        """
+        diagonal = self.kernel.diag(self.rows) if self.matrix is None else self.matrix.diagonal()
+        rounding = float(np.finfo(np.float64).eps) * self.n_rows * float(diagonal.max())
+        least = self.alphas[0] * (1.0 if self.noise is None else self.noise.min())
+        return bool(rounding <= ROUNDING * self.tol * least)
+
     def solve(
         self,
         targets: Doubles,
@@ -352,7 +364,7 @@ class KernelSystem:
         def product(V: Doubles) -> Any:
             return as_step(step, lambda: self.product(V))
 
-        exact = product if self.exact is self.product else self.exact
+        exact = product if self.exact is self.product and self._is_accurate else self.exact
         with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
                 Solver(
@@ -407,7 +419,7 @@ class KernelSystem:
             start[:, targets] -= of_H[:, here] @ b[:, targets]
             left[:, targets] -= left_of_H[:, here] @ b[:, targets]
         b[0] += centre
-        known = left if np.isfinite(left).all() else None
+        known = left if self._is_accurate and np.isfinite(left).all() else None
         found = self.solve(y - H @ b, alphas, start=start, left=known, step=step, progress=progress)
         found.n_iter += both.n_iter[:n_targets]
         left = np.hstack([found.left, left_of_H])
