@@ -242,6 +242,20 @@ def test_parameters_stay_as_they_were_fitted():
     assert model.get_params()["alpha"] == 5.0
 
 
+@pytest.mark.usefixtures("_few_held")
+def test_slopes_that_rows_no_longer_tell_are_those_of_a_fit():
+    """A column that is constant in the rows that are left has no slope, and one that varies has."""
+    X, y, _ = data(300)
+    X[:260, 1] = 0.5
+    model = made(0.1, trend="linear").fit(X, y)
+    assert np.abs(model.trend_coef_[1]).max() > 0.1
+    wanted = made(0.1, trend="linear").fit(X[:260], y[:260])
+    check_same(model.forget(np.arange(260, 300)), wanted, None)
+    assert_array_equal(model.trend_coef_[1], 0)
+    model.update(X[260:], y[260:])
+    check_same(model, made(0.1, trend="linear").fit(X, y), None)
+
+
 def test_the_kernel_keeps_its_lengths():
     X, y, _ = data(300)
     model = KernelRidge("gaussian", 0.1).fit(X[:200], y[:200])
