@@ -75,3 +75,38 @@ class Spread:
         few = [self.model.predict(self.new[i : i + 64], return_std=True)[1] for i in (0, n - 64)]
         predicted = self.predict()
         return largest_error(np.concatenate([predicted[:64], predicted[-64:]]), np.concatenate(few))
+
+
+class Update:
+    """A hundred rows more: by an update, beside a fit to all; the error is against this fit."""
+
+    params = ([3, 8],)
+    param_names = ("dim",)
+    number, repeat, warmup_time = 1, 3, 0.0  # an update changes the model
+
+    def setup(self, dim):
+        self.X, self.y = rows(N + 2100, dim)
+        self.model = self.fitted(N + 2000)
+
+    def fitted(self, n):
+        model = KernelRidge(Gaussian(1.0), 1e-1, fit_intercept=True, random_state=0)
+        return model.fit(self.X[:n], self.y[:n])
+
+    def update(self):
+        return self.model.update(self.X[N + 2000 :], self.y[N + 2000 :])
+
+    def time_update(self, dim):
+        self.update()
+
+    def time_fit(self, dim):
+        self.fitted(None)
+
+    def peakmem_update(self, dim):
+        self.update()
+
+    def peakmem_fit(self, dim):
+        self.fitted(None)
+
+    def track_error_update(self, dim):
+        new, _ = rows(500, dim)
+        return largest_error(self.update().predict(new), self.fitted(None).predict(new))

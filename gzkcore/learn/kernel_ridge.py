@@ -1,15 +1,19 @@
 """Kernel ridge regression with the whole kernel, by conjugate gradients, without the matrix."""
 
+import copy
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 from sklearn.exceptions import ConvergenceWarning
 
 from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import (
+    all_or_nothing,
+    anything,
     bools,
     doubles,
     entries,
@@ -25,7 +29,7 @@ from gzkcore._util.state import (
     text,
     whole,
 )
-from gzkcore._util.typing import Data, Doubles, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import (
     check_bool,
     check_integer,
@@ -44,7 +48,9 @@ from gzkcore.kernels.products import as_double, kernel_diagonal
 from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.sources import is_source
+from gzkcore.rows.survey import stack
 from gzkcore.solve.centers import CentersSolution, solve_centers
+from gzkcore.solve.changed_rows import changed_system, start_with
 from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
 from gzkcore.solve.near_variances import NearVariances
 from gzkcore.solve.posterior import (
@@ -69,7 +75,9 @@ from .regression import Regressor, check_alphas
 __all__ = ["KernelRidge"]
 
 NEAR_FROM = 2048  # up to which a solve of a new row costs no more than one with rows near by
-FITTED_WITH = ("fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state")
+FITTED_WITH = (
+    "fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state", "class_weight",
+)  # fmt: skip
 
 
 class WholeKernel(WithKernel, Regressor):
@@ -165,11 +173,13 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             tol=number(0).if_there(),
             max_iter=whole(1).if_there(),
             random_state=(whole(0) | nothing()).if_there(),
+            class_weight=anything().if_there(),
         ).if_there(),
         _alphas=doubles("a", least=0),
         _noise=(doubles("n", least=0) | nothing()),
         _scale=(doubles("a", least=0) | nothing()),
         _rows_per_center=number(0).if_there(),
+        _y=(doubles("n") | doubles("n", "t")).if_there(),
     )
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _near_from = NEAR_FROM  # rows from which on variances of many rows are those given rows near by
@@ -185,6 +195,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     # (n_targets,); None on centres with alpha=0.
     _scale: Any
     _rows_per_center: float | None = None  # None: the whole kernel
+    _y: Doubles  # for updates; not there on centres
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
@@ -196,8 +207,130 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             kernel, alphas = self._choose(rows, step)
             self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
-            self._solve(rows.y, step, reader.hand_over())
+            self._y = rows.y.reshape(-1, *self._target_shape).copy()
+            self._solve(rows.y, self._new_system(), step=step, checkpoint=reader.hand_over())
         del self._workers  # the class has none
+
+    @all_or_nothing
+    def update(
+        self, X: Rows | ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows to a fit, and return self: what `fit` returns for all rows, to `tol`.
+
+        The kernel, with its lengths, alpha and the parameters stay as they were fitted. If an error
+        or an interrupt occurs, nothing changes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            They come last in `X_fit_`.
+        y : array-like of shape (n_new,) or (n_new, n_targets)
+            For a classifier labels, of the classes that there are, with their weights.
+        sample_weight : array-like of shape (n_new,), optional
+
+        Notes
+        -----
+        Beyond 4,096 rows the steps start from the old solution, and the preconditioner of the fit
+        is extended, as long as no more than a tenth of the rows have changed since it was made. It
+        is not in files and pickles: after loading, the first update makes one. Fewer rows are
+        factored again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gzkcore import KernelRidge
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> model = KernelRidge(alpha=1e-4).fit(X[:40], np.sin(X[:40, 0]))
+        >>> model.update(X[40:], np.sin(X[40:, 0])).predict([[5.5]]).round(2)
+        array([-0.71])
+        >>> model.forget([0, 1]).X_fit_.shape
+        (48, 1)
+        """
+        self._check_kept("update")
+        if is_source(X):
+            raise TypeError(
+                f"update takes rows in arrays, but X is a {type(X).__name__}, a source of batches; "
+                "pass its batches one by one"
+            )
+        fitted = copy.copy(self)
+        if hasattr(self, "class_weight"):
+            fitted.class_weight = self._as_fitted("class_weight")
+        given, targets, weight = fitted._summands(*fitted._rows(X, y, sample_weight))
+        new = TrainingRows.of(fitted._new_rows(given), targets, weight)
+        self._change(np.arange(self.X_fit_.shape[0]), new)
+        return self
+
+    @all_or_nothing
+    def forget(self, rows: ArrayLike) -> Self:
+        """Leave out rows of a fit, and return self: what `fit` returns for the others, to `tol`.
+
+        See `update`.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool of shape (n_samples,)
+            Which rows of `X_fit_`, by their numbers or by a mask. The others keep their order.
+        """
+        self._check_kept("forget")
+        kept = _others(rows, self.X_fit_.shape[0])
+        if kept.size < self.X_fit_.shape[0]:
+            self._change(kept)
+        return self
+
+    def _check_kept(self, what: str) -> None:
+        """Raise unless the model has what updates need."""
+        self._check_fitted()
+        given = self._as_fitted("preconditioner")
+        if isinstance(self.kernel_, Precomputed):
+            why = f"kernel='precomputed' has no rows for {what}; fit to the whole matrix"
+        elif self._on_centers:
+            why = f"{what} is for the whole kernel, but there are centers=; fit again, without them"
+        elif isinstance(given, Preconditioner):
+            why = f"preconditioner={given!r} is for the rows of fit; for {what} fit with 'auto'"
+        elif not hasattr(self, "_y"):
+            why = f"{what} needs the targets, which a file of an older version lacks; fit again"
+        else:
+            return
+        raise ValueError(why)
+
+    def _change(self, kept: Integers, new: TrainingRows | None = None) -> None:
+        """Fit to rows that are kept and to new ones, from where the old fit ended."""
+        old, trend, n = self.X_fit_, self._trend_of(self.X_fit_), kept.size
+        held, before = (getattr(self, name, None) for name in ("_held_system", "_start"))
+        self._outdate()
+        X, y = old[kept], self._y[kept]
+        noise = None if self._noise is None else self._noise[kept]
+        if new is not None:
+            if noise is not None or new.noise is not None:
+                both = (noise, n), (new.noise, len(new.y))
+                noise = np.concatenate([np.ones(m) if N is None else N for N, m in both])
+            X, y = stack([X, new.X]), np.append(y, new.y.reshape(-1, *y.shape[1:]), axis=0)
+        self.X_fit_, self._y, self._noise = X, y, noise
+        system = self._new_system() if held is None else changed_system(held, X, noise, kept)
+        targets = wanted = y.reshape(len(y), -1)
+        if system.factored:  # a start would save nothing
+            self._solve(targets, system)
+            return
+        coef, left, b = self.dual_coef_.reshape(old.shape[0], -1), None, None
+        if before is not None:
+            coef, left = before.coef, before.left
+        changed = self._trend_of(X)
+        if trend is not None and changed is not None:
+            H, functions = changed.columns(X), trend.columns(old)
+            given = np.tile(np.ravel(self.intercept_), (len(H), 1))
+            if hasattr(self, "trend_coef_"):
+                given += X @ self.trend_coef_.reshape(X.shape[1], -1)
+            b, n_alphas = np.linalg.lstsq(H, given, rcond=None)[0], np.unique(self._alphas).size
+            targets = targets - H @ b
+            wanted = np.hstack([targets, np.tile(H, n_alphas)])
+            if before is None:
+                coef = np.hstack([coef, np.zeros((len(coef), n_alphas * H.shape[1]))])
+            if trend.places.size:  # the new functions, in terms of the old ones
+                turn = np.linalg.lstsq(functions, changed.columns(old), rcond=None)[0]
+                coef = coef @ block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
+                left = None
+        start = start_with(system, wanted[n:], old, kept, coef, left)
+        self._solve(targets, system, b, before=start)
 
     def _as_fitted(self, name: str) -> Any:
         return self._fitted_with.get(name, getattr(self, name))
@@ -237,14 +370,16 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             **{name: self._as_fitted(name) for name in names},
         )  # fmt: skip
 
-    def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
-        system, alphas = self._new_system(), self._alphas
+    def _solve(self, y: Doubles, system: KernelSystem, less: Any = None, **options: Any) -> None:
+        """Solve for targets, from which H `less` was taken away."""
+        self._held_system, alphas = system, self._alphas
         trend, n_free = self._trend_of(self.X_fit_), 0
         H = None if trend is None else trend.columns(self.X_fit_)
-        found, b = system.regress(y, alphas, H, step, self._watch, checkpoint)
+        found, b, self._start = system.regress(y, alphas, H, progress=self._watch, **options)
         constant = np.zeros(y.shape[1])
         if trend is not None and H is not None:
             n_free, y = trend.n_free, y - H @ b
+            b = b if less is None else b + less
             constant, slopes = trend.plain(b, self.X_fit_.shape[1])
             if trend.places.size:
                 self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
@@ -264,12 +399,12 @@ class WholeKernelRegressor(Resumable, WholeKernel):
 
     def _outdate(self) -> None:
         super()._outdate()
-        for name in ("_held_system", "_draws", "_near"):
+        for name in ("_held_system", "_draws", "_near", "_start"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_near", "_watch", "_workers")
+        left_out = ("_held_system", "_start", "_near", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     def _to_data(self) -> dict[str, Any]:
@@ -722,6 +857,27 @@ class KernelRidge(WholeKernelRegressor):
         if self.centers is not None and self.kernel_.unit_sphere:
             check_unit(X)
         return super()._summands(X, y, sample_weight)
+
+
+def _others(rows: ArrayLike, n: int) -> Integers:
+    """Return the numbers of n rows but for some, named by numbers or by a mask."""
+    given = np.asarray(rows)
+    if given.dtype == bool and given.shape == (n,):
+        given = np.flatnonzero(given)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise TypeError(
+            f"rows has dtype {given.dtype} and shape {given.shape}; pass numbers of rows of "
+            f"X_fit_, or a mask of shape ({n},)"
+        )
+    outside = given[(given < 0) | (given >= n)]
+    if outside.size:
+        raise ValueError(f"rows has {outside[0]}, but X_fit_ has the rows 0 to {n - 1}; pass these")
+    numbers, counts = np.unique(given, return_counts=True)
+    if counts.max(initial=1) > 1:
+        raise ValueError(f"rows has {numbers[counts.argmax()]} twice; name each row once")
+    if numbers.size == n:
+        raise ValueError(f"rows are all {counted(n, 'row')} of X_fit_; leave one or more")
+    return np.setdiff1d(np.arange(n), numbers)
 
 
 def check_not_source(X: Any) -> None:

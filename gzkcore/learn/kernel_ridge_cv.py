@@ -202,7 +202,7 @@ class KernelRidgeCV(WholeKernelRegressor):
             system = self._system_of(kernel, train.X, tried, train.noise)
             columns = np.repeat(tried, n_targets)
             try:
-                found, b = system.regress(np.tile(train.y, tried.size), columns, H, step)
+                found, b, _ = system.regress(np.tile(train.y, tried.size), columns, H, step)
             except NotPositiveDefinite:  # the smallest alpha comes to this first
                 tried = tried[1:]
                 continue

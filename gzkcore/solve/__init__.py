@@ -16,6 +16,6 @@
 - `losses`, `newton`: other losses, each a sequence of weighted systems
 - `trend`: what is not penalised: an intercept, slopes
 - `posterior`, `near_variances`, `lanczos`: variances, draws and determinants
-- `training_rows`: the rows that a model keeps
+- `training_rows`: the rows that a model keeps; `changed_rows`: some more, or fewer
 - `cost`: the memory and the time that a system takes, before it is solved
 """

@@ -9,6 +9,7 @@ import math
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -97,6 +98,7 @@ HELD_ROWS = 4096
 MOST_IN_SINGLE = 1e15  # of a diagonal, and of its inverse: single precision has room for factors
 DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha is
 HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
+ROUNDING = 1e-2  # of tol, up to which residuals of few steps are not computed again
 BLOCK = 64  # columns that are solved together
 # What an error of a kernel value may be, relative to tol alpha, and at most.
 SUMS_TOL, MOST_SUMS_TOL = 1 / 32, 4e-6
@@ -190,11 +192,20 @@ def check_definite(eigenvalues: Doubles, alpha: float) -> float:
     return nothing
 
 
+@dataclass
+class Start:
+    """Solutions to start from, of y and then of H for each alpha, and their residuals, if known."""
+
+    coef: Doubles | None
+    left: Doubles | None
+
+
 class KernelSystem:
     """K + alpha N of some rows X, for a resolved kernel: products, a preconditioner, solutions.
 
     Systems may have any of `alphas`. `noise` is the diagonal of N, and None stands for ones.
-    `preconditioner`, `tol`, `max_iter` and `random_state` are as for `KernelRidge`.
+    `preconditioner`, `tol`, `max_iter` and `random_state` are as for `KernelRidge`. `by_tiles`: no
+    cheaper products are looked for.
     """
 
     def __init__(
@@ -209,6 +220,7 @@ class KernelSystem:
         max_iter: int = 1000,
         random_state: Seed = None,
         workers: Workers | None = None,
+        by_tiles: bool = False,
     ) -> None:
         self.kernel, self.noise, self.tol, self.max_iter = kernel, noise, tol, max_iter
         self.rows: Floats = dense(X)
@@ -229,7 +241,7 @@ class KernelSystem:
             self.exact = self.product = self.matrix.__matmul__
             return
         workers = workers or Workers()
-        self.fast = self._fast_sums()
+        self.fast = None if by_tiles else self._fast_sums()
         if self.fast is not None:
             self.exact = self.product = self.fast.times
             return
@@ -318,12 +330,24 @@ class KernelSystem:
         """Return the number of each alpha among those of the system."""
         return np.searchsorted(self.alphas, alphas)
 
+    @functools.cached_property
+    def _is_accurate(self) -> bool:
+        """Whether residuals change by rounding far less than by `tol`: by eps |A| |x| at most.
+
+        |A| is at most the trace, and |x| at most |y| / alpha.
+        """
+        diagonal = self.kernel.diag(self.rows) if self.matrix is None else self.matrix.diagonal()
+        rounding = float(np.finfo(np.float64).eps) * self.n_rows * float(diagonal.max())
+        least = self.alphas[0] * (1.0 if self.noise is None else self.noise.min())
+        return bool(rounding <= ROUNDING * self.tol * least)
+
     def solve(
         self,
         targets: Doubles,
         alphas: Doubles,
         *,
         start: Doubles | None = None,
+        left: Doubles | None = None,
         step: Step | None = None,
         progress: Any = None,
         checkpoint: Any = None,
@@ -331,7 +355,8 @@ class KernelSystem:
         """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
 
         The alphas are among those of the system; each product is run by `step`. `start`, `progress`
-        and `checkpoint` are as for `conjugate_gradients`.
+        and `checkpoint` are as for `conjugate_gradients`; `left` are the residuals of the start,
+        None if they are not known.
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
@@ -339,13 +364,14 @@ class KernelSystem:
         def product(V: Doubles) -> Any:
             return as_step(step, lambda: self.product(V))
 
+        exact = product if self.exact is self.product and self._is_accurate else self.exact
         with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
                 Solver(
                     ShiftedSystems(
-                        product, self.exact, targets[:, part], alphas[part], self.noise,
+                        product, exact, targets[:, part], alphas[part], self.noise,
                         OfColumns(self.preconditioner, self.columns_of(alphas[part])),
-                        None if start is None else start[:, part],
+                        *(None if each is None else each[:, part] for each in (start, left)),
                     ),
                     self.tol, self.max_iter, progress, as_checkpoint(checkpoint),
                 ).run()
@@ -360,37 +386,44 @@ class KernelSystem:
         step: Step | None = None,
         progress: Any = None,
         checkpoint: Any = None,
-    ) -> tuple[Solution, Doubles]:
+        before: "Start | None" = None,
+    ) -> tuple[Solution, Doubles, "Start"]:
         """Return c = (K + alphas[k] N)^-1 (y_k - H b_k) for all targets k, and b, see `trend`.
 
         H, whose first column is ones, has the functions that are not penalised, None for none. So
         there is one system more for each of its columns and each different alpha. The residual is
-        that of y - H b.
+        that of y - H b. `before` is a start, which is returned for another call.
         """
         n_targets = y.shape[1]
+        first = before or Start(None, None)
         if H is None:
-            found = self.solve(y, alphas, step=step, progress=progress, checkpoint=checkpoint)
-            return found, np.zeros((0, n_targets))
-        centre, n_free = y.mean(axis=0), H.shape[1]
+            found = self.solve(
+                y, alphas, start=first.coef, left=first.left, step=step, progress=progress,
+                checkpoint=checkpoint,
+            )  # fmt: skip
+            return found, np.zeros((0, n_targets)), Start(found.coef, found.left)
+        centre, n_free = y.mean(axis=0) * (before is None), H.shape[1]
         different, places = np.unique(alphas, return_inverse=True)
         both = self.solve(
             np.column_stack([y - centre, np.tile(H, different.size)]),
-            np.concatenate([alphas, np.repeat(different, n_free)]),
-            step=step,
-            progress=progress,
-            checkpoint=checkpoint,
-        )
+            np.concatenate([alphas, np.repeat(different, n_free)]), start=first.coef,
+            left=first.left, step=step, progress=progress, checkpoint=checkpoint,
+        )  # fmt: skip
         start, of_H = np.split(both.coef, [n_targets], axis=1)
+        left, left_of_H = np.split(both.left, [n_targets], axis=1)
         b = np.zeros((n_free, n_targets))
         for place in range(different.size):
             targets = places == place
-            of_alpha = of_H[:, place * n_free : (place + 1) * n_free]
-            b[:, targets] = trend_inverse(H, of_alpha) @ (H.T @ start[:, targets])
-            start[:, targets] -= of_alpha @ b[:, targets]
+            here = slice(place * n_free, (place + 1) * n_free)
+            b[:, targets] = trend_inverse(H, of_H[:, here]) @ (H.T @ start[:, targets])
+            start[:, targets] -= of_H[:, here] @ b[:, targets]
+            left[:, targets] -= left_of_H[:, here] @ b[:, targets]
         b[0] += centre
-        found = self.solve(y - H @ b, alphas, start=start, step=step, progress=progress)
+        known = left if self._is_accurate and np.isfinite(left).all() else None
+        found = self.solve(y - H @ b, alphas, start=start, left=known, step=step, progress=progress)
         found.n_iter += both.n_iter[:n_targets]
-        return found, b
+        left = np.hstack([found.left, left_of_H])
+        return found, b, Start(np.hstack([found.coef, of_H]), left)
 
     def condition_bounds(self, alphas: Doubles) -> Doubles:
         """Return what the condition number of each alpha's system is at most; inf if unknown."""

@@ -106,26 +106,31 @@ class NearLandmarks(Preconditioner):
         self.seen = Seen.of(pairs.rows[order], pairs.rows[self.landmarks], n_seen)
         K = kernel_matrix(kernel, X[self.landmarks], dtype=np.float64)
         own = LANDMARK_NOISE[dtype] * float(K.diagonal().max())
-        distinct, self._which = np.unique(shifts, return_inverse=True)
-        of_rows = np.multiply.outer(distinct, noise[order])
-        of_landmarks = np.full((len(distinct), count), own)
-        self.factor = SparseFactor(
-            self.neighbours,
-            pairs.take(np.concatenate([order, self.landmarks])),
-            np.empty((len(X) + count, 0), dtype),
-            np.concatenate([of_rows, of_landmarks], axis=1),
-            self.seen,
-        )
-        self._root = factor_of(K, own)
-        with limit_blas(1):
-            inverse, info = dpotri(self._root, lower=True)  # above the diagonal it means nothing
-        if info:
-            raise LinAlgError(f"the kernel matrix of {count} landmarks is singular")
-        self._cores = [factor_of(self.seen.gram(B).T + inverse, 0.0) for B in self.factor.at_seen]
+        self.distinct, self._which = np.unique(shifts, return_inverse=True)
+        self._own, self._root = own, factor_of(K, own)
+        self.make_factors(pairs, noise)
         self.n_components, self.n_neighbours = count, self.neighbours.table.shape[1]
         factors = self.factor.values.nbytes + self.factor.at_seen.nbytes
         cores = (1 + len(self._cores)) * self._root.nbytes
         self.nbytes = self.neighbours.nbytes + self.seen.nbytes + factors + cores
+
+    def make_factors(self, pairs: Pairs, noise: Doubles) -> None:
+        """Compute what depends on the noise of the rows."""
+        order, n_landmarks = self.neighbours.order, len(self.landmarks)
+        of_rows = np.multiply.outer(self.distinct, noise[order])
+        of_landmarks = np.full((len(of_rows), n_landmarks), self._own)
+        self.factor = SparseFactor(
+            self.neighbours,
+            pairs.take(np.concatenate([order, self.landmarks])),
+            np.empty((len(order) + n_landmarks, 0), pairs.known.coefficients.dtype),
+            np.concatenate([of_rows, of_landmarks], axis=1),
+            self.seen,
+        )
+        with limit_blas(1):
+            inverse, info = dpotri(self._root, lower=True)  # above the diagonal it means nothing
+        if info:
+            raise LinAlgError(f"the kernel matrix of {n_landmarks} landmarks is singular")
+        self._cores = [factor_of(self.seen.gram(B).T + inverse, 0.0) for B in self.factor.at_seen]
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""

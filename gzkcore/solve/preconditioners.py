@@ -337,7 +337,7 @@ class NearAndFar(Preconditioner):
         Z (n, p), in the order of the neighbours.
     neighbours : Neighbours
     pairs : Pairs
-        The kernel at pairs of rows, in the order of the neighbours.
+        The kernel at pairs of rows.
     shifts, noise
         See `Diagonal`; noise in the order of the rows.
 
@@ -357,13 +357,18 @@ class NearAndFar(Preconditioner):
         noise: Doubles,
     ) -> None:
         self.features, self.neighbours = features, neighbours
-        distinct, self._which = np.unique(shifts, return_inverse=True)
-        of_rows = np.multiply.outer(distinct, noise[neighbours.order])
-        self.factor = SparseFactor(neighbours, pairs, features.Z, of_rows)
-        self._cores = [self._core(s) for s in range(len(distinct))]
+        self.distinct, self._which = np.unique(shifts, return_inverse=True)
+        self.make_factors(pairs, noise)
         self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
         cores = sum(core.nbytes for core in self._cores)
         self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
+
+    def make_factors(self, pairs: Pairs, noise: Doubles) -> None:
+        """Compute what depends on the noise of the rows."""
+        order = self.neighbours.order
+        of_rows = np.multiply.outer(self.distinct, noise[order])
+        self.factor = SparseFactor(self.neighbours, pairs.take(order), self.features.Z, of_rows)
+        self._cores = [self._core(s) for s in range(len(of_rows))]
 
     def _core(self, s: int) -> Any:
         """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
@@ -475,7 +480,7 @@ def preconditioner_for(
         return _made_for_these(given, *made_for)
     began = time.perf_counter()
     rows: Doubles = np.asarray(X, dtype=np.float64)
-    problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
+    problem = Problem(kernel, rows, shifts, noise, generator(random_state))
     problem.sums = sums
     made = _make(given, problem)
     made.seconds, made.made_for = time.perf_counter() - began, made_for
@@ -492,7 +497,7 @@ def preconditioner_of_some(
     alpha of all.
     """
     rows: Doubles = np.asarray(X, dtype=np.float64)
-    return _make("auto", _Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
+    return _make("auto", Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
 
 
 def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) -> Preconditioner:
@@ -516,7 +521,7 @@ def _list(numbers: tuple[float, ...]) -> str:
     return ", ".join(f"{number:g}" for number in numbers)
 
 
-class _Problem:
+class Problem:
     """The matrix that is to be preconditioned: kernel, rows, alphas and noise.
 
     Sizes are those for n_rows rows, of which X may be some.
@@ -608,7 +613,7 @@ def is_count(given: Any) -> bool:
     return True
 
 
-def _make(given: Any, problem: _Problem) -> Preconditioner:
+def _make(given: Any, problem: Problem) -> Preconditioner:
     """Choose the kind, see `preconditioner_for`."""
     if isinstance(given, str) and given != "auto":
         raise ValueError(
@@ -652,7 +657,7 @@ def _cost_of_near(sums: FastSums, n_shifts: int) -> float:
     return float(n_shifts * NEAR_ROW * n + steps * ((n_shifts + 1) // 2) * sums.cost)
 
 
-def _by_features(problem: _Problem, features: Any, pairs: Pairs | None) -> Preconditioner:
+def _by_features(problem: Problem, features: Any, pairs: Pairs | None) -> Preconditioner:
     """Take a feature map for the far part; neighbours only where Z Z^T stays below K + alpha N.
 
     Random features exceed the kernel in some directions. There mu must not be small: for an excess
@@ -665,16 +670,15 @@ def _by_features(problem: _Problem, features: Any, pairs: Pairs | None) -> Preco
     return _low_rank(problem, features, excess / 4)
 
 
-def _low_rank(problem: _Problem, features: Any, least: float | None = None) -> LowRank:
+def _low_rank(problem: Problem, features: Any, least: float | None = None) -> LowRank:
     kept = KeptFeatures.of(features, problem.X, problem.dtype)
     return LowRank(kept, problem.diagonal, problem.shifts, problem.noise, least)
 
 
-def _near_and_far(problem: _Problem, features: Any, pairs: Pairs) -> NearAndFar:
+def _near_and_far(problem: Problem, features: Any, pairs: Pairs) -> NearAndFar:
     neighbours = Neighbours.of(pairs.rows, problem.n_neighbours, problem.rng)
     kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
-    placed = pairs.take(neighbours.order)
-    return NearAndFar(kept, neighbours, placed, problem.shifts, problem.noise)
+    return NearAndFar(kept, neighbours, pairs, problem.shifts, problem.noise)
 
 
 @dataclass(frozen=True)
@@ -699,7 +703,7 @@ class _AtLandmarks:
         return found.T
 
 
-def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
+def _landmarks(problem: Problem, count: int) -> _AtLandmarks:
     """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
     some = problem.X[problem.some(SAMPLED_FOR_EACH * count)]
     landmarks = some[pivots(problem.kernel, some, count, problem.rng)]
@@ -717,7 +721,7 @@ def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
             return _AtLandmarks(problem.kernel, landmarks, factor)
 
 
-def _enough(problem: _Problem) -> _AtLandmarks:
+def _enough(problem: Problem) -> _AtLandmarks:
     """Double the landmarks as long as they leave more than alpha, within what they may cost."""
     count = min(FEATURES_ALONE, problem.most)
     affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
@@ -742,7 +746,7 @@ def count_landmarks(n: int, d: int) -> int:
     return min(n, max(FEWEST, min(MOST_COMPONENTS, few)))
 
 
-def _as_costly_as_steps(problem: _Problem) -> int:
+def _as_costly_as_steps(problem: Problem) -> int:
     """Count the features that cost as much as the steps that they leave, by a trial of few rows.
 
     Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
@@ -750,7 +754,7 @@ def _as_costly_as_steps(problem: _Problem) -> int:
     n, d, n_shifts = problem.n_rows, problem.X.shape[1], problem.shifts.size
     some = problem.some(max(n // ROWS_OF_TRIED, LEAST_TRIED))
     shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
-    few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
+    few = Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
     pairs = Pairs.of(few.kernel, few.X, few.dtype)
     steps = MOST_TRIED_STEPS
     if pairs is not None:

@@ -122,7 +122,8 @@ Product: TypeAlias = Callable[[Doubles], ArrayLike]
 FALLEN, APART = 0.1, 32  # a check, where a residual fell by this, so many steps after the last one
 PLATEAU = 64  # a check after so many steps in any case, then after twice as many
 LATE = 128  # after so many steps, and a quarter of max_iter, columns are asked if they'll be late
-ONE_STEP_TOL = 1e-8  # from which on the residual after one step is not computed again
+# The residual after so few exact steps is not computed again, from this tol on.
+FEW_STEPS, FEW_STEPS_TOL = 8, 1e-8
 HONEST = 0.5  # largest part of the true residual that the recurrence may not know of
 ALIKE = 0.3  # the same, where the direction stays
 WORTH = 0.1  # a recurrence that isn't honest goes on in its precision if the truth fell by this
@@ -168,6 +169,8 @@ class Solution:
     history : ndarray of shape (n_steps, k)
         Relative residual by the recurrence after each step of the block; NaN for columns that were
         not in the block.
+    left : ndarray of shape (n, k)
+        b - (K + alpha N) x by the exact product; NaN for columns that have not converged.
     """
 
     coef: Doubles
@@ -178,6 +181,7 @@ class Solution:
     shifts: Doubles
     tol: float
     history: Doubles
+    left: Doubles
 
     @property
     def trouble(self) -> str:
@@ -207,7 +211,7 @@ class Solution:
         ]
         arrays = {
             name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
-            for name in ("coef", "residual", "n_iter", "converged", "shifts")
+            for name in ("coef", "residual", "n_iter", "converged", "shifts", "left")
         }
         status = [each for part in parts for each in part.status]
         return cls(
@@ -364,8 +368,10 @@ class ShiftedSystems:
         noise: Doubles | None,
         preconditioner: Any,
         start: Doubles | None,
+        left: Doubles | None = None,  # by the start; None: to be computed
     ) -> None:
         self.targets, self.shifts, self.noise, self.start = targets, shifts, noise, start
+        self.left = left
         self.n_rows, self.n_columns = targets.shape
         self.preconditioner = preconditioner
         self.product = self._checked(product, "product")
@@ -486,7 +492,8 @@ class Solver:
         system, k = self.system, self.system.n_columns
         x, r = self._start(), system.targets * system.scale
         if system.start is not None:
-            r = system.residual(x, np.arange(k))
+            known, scale = system.left, system.scale * (system.size > 0)
+            r = system.residual(x, np.arange(k)) if known is None else known * scale
         true = norms(r)
         status = np.where(true <= self.goal, Status.CONVERGED, Status.RUNNING).astype(np.intp)
         if self.max_iter == 0:
@@ -604,8 +611,8 @@ class Solver:
         """Put true residuals in place of the recurrences'; return which columns keep directions."""
         s, columns = self.state, self._are(Status.RUNNING, Status.WAITING)
         truth = s.r[:, columns]
-        one_step = (s.n_iter[columns] == 1).all() and s.exact[columns].all()
-        if not one_step or self.tol < ONE_STEP_TOL:  # else they are true but for rounding
+        few = s.n_iter[columns].max() <= FEW_STEPS and s.exact[columns].all()
+        if not few or self.tol < FEW_STEPS_TOL:  # else they are true but for rounding
             truth = self.system.residual(s.x[:, columns], columns)
         true, gap = norms(truth), norms(truth - s.r[:, columns])
         s.r[:, columns] = truth
@@ -700,11 +707,12 @@ class Solver:
         if not converged.all():
             s.x[:, ~converged] = (self._start() if s.best_x is None else s.best_x)[:, ~converged]
         s.x /= system.scale
+        left = np.where(converged, s.r / system.scale, np.nan)
         sizes = np.where(system.size > 0, system.size, 1.0)
         status = [Status(each).name.lower().replace("_", " ") for each in s.status.tolist()]
         return Solution(
             s.x, s.best / sizes, s.n_iter, converged, status, system.shifts, self.tol,
-            s.history / sizes,
+            s.history / sizes, left,
         )  # fmt: skip
 
     def _digest(self) -> str:

@@ -400,7 +400,7 @@ class Trials:
                 random_state=self.seed,
             )  # fmt: skip
             try:
-                solved, b = system.regress(
+                solved, b, _ = system.regress(
                     np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets), H
                 )
             except NotPositiveDefinite:  # the smallest alpha comes to this first
