@@ -48,6 +48,7 @@ def _warm_buffers(options):
         on, off = (empty((n, WIDTH), dtype, offset=offset) for offset in (0, 16))
         timed = {
             "write": lambda on=on: limits.write(on, n_threads()),
+            "fma": lambda dtype=dtype: limits.multiply_add(dtype, n_threads()),
             "on": lambda f=features, X=X, on=on: f.transform(X, out=on),
             "off": lambda f=features, X=X, off=off: f.transform(X, out=off),
         }
@@ -55,15 +56,25 @@ def _warm_buffers(options):
         times = _in_turn(timed, name, options)
         row = {"features": name, "type": dtype, "degree": features.degree_}
         row |= {"ms": 1e3 * float(np.median(times["on"]))}
-        row |= {"% of write limit": share(times, "write", timed["write"](), "on", on.nbytes)}
+        of_write = share(times, "write", timed["write"](), "on", on.nbytes)
+        of_fma = share(times, "fma", timed["fma"](), "on", n * _flops(features, dim))
+        row |= {"% of write limit": of_write, "% of FMA peak": of_fma}
+        row |= {"the limit that binds": "writing" if of_write > of_fma else "FMA"}
         rows.append(row | {"off boundary over on": ratio(times, "on", "off")[0]})
     notes = (
         f"transform(X, out=Z) into a warm buffer, {n:,} rows on a sphere of radius 2, {WIDTH:,} "
-        f"columns, {n_threads()} threads. The limit is writing past the cache into the same "
-        "buffer, in turn. Off boundary: 16 bytes past a boundary of 64, as NumPy's own arrays are; "
-        "its speed over that on one."
+        f"columns, {n_threads()} threads. The limits are writing past the cache into the same "
+        "buffer, and fused multiply-adds in registers, in turn; the one with the larger share "
+        "binds. Off boundary: 16 bytes past a boundary of 64, as NumPy's own arrays are; its speed "
+        "over that on one."
     )
     show("transform(X, out=Z) beside the bandwidth", rows, notes, options)
+
+
+def _flops(features, dim):
+    """Count the operations of a row: Horner's rule in halves, or 5 for an exact column."""
+    degree, random = features.degree_, float(features.n_directions_.sum())
+    return 2 * (dim + degree + 3) * random + 5 * features.n_exact_
 
 
 def _beside_sampler(options):

@@ -1,6 +1,7 @@
 """Draw docs/prediction.svg, the picture of docs/prediction.md: errors of learners against seconds.
 
-    python asv_bench/tables.py prediction --rows 2000 --splits 1 --json | python docs/draw_prediction.py
+    python asv_bench/tables.py prediction --rows 2000 --splits 1 --json > found.json
+    python docs/draw_prediction.py < found.json
 
 A dot is the geometric mean, over the tables, of a learner's seconds of fit and prediction, and of
 its error (of labels, its logarithmic loss) over the least of all learners there.

@@ -514,7 +514,14 @@ def as_table(X: Any) -> NDArray[Any]:
 
 
 def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
-    """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
+    """Return rows as scikit-learn's `validate_data` does, or raise in a sentence.
+
+    Rows that it would return as they are, which takes it .1 ms to see, are seen at once.
+    """
+    if not how.get("reset", True) and _is_plain(estimator, X):
+        finite = how.get("ensure_all_finite", True)
+        if finite is False or is_finite(X):
+            return X
     check_table(X)
     _refuse_mask("X", X)
     _refuse_dates("X", X)
@@ -531,6 +538,18 @@ def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
             if width is not None and np.shape(X)[1:] != (width,):
                 raise ValueError(f"{str(error).removesuffix('.')}; {SAME_COLUMNS}") from None
             raise
+
+
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Say whether X is an array of floats of the shape that the estimator was fitted to."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == vars(estimator).get("n_features_in_")
+        and "feature_names_in_" not in vars(estimator)
+    )
 
 
 def other_columns(names: Sequence[str], wanted: Sequence[str]) -> str:
