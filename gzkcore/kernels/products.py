@@ -6,6 +6,7 @@ kernel is negligible are skipped. If Y is X, each pair of tiles is computed once
 directions.
 """
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from .tile_matrix import (
     known_terms,
     multiply,
     of_differences,
-    without_offsets,
+    offset_of,
 )
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .transformed import unmapped
@@ -151,7 +152,7 @@ class KernelOperator(LinearOperator):
         self, kernel: Kernel, X: Doubles, Y: Doubles | None, arithmetic: np.dtype[Any],
         tol: float | None, *, by_tiles: bool,
     ) -> None:  # fmt: skip
-        self.tol, self.arithmetic = tol, arithmetic
+        self.tol, self.arithmetic, self._given = tol, arithmetic, kernel
         kernel, self.X, self.Y = unmapped(kernel, X, Y)
         self.kernel = kernel
         n_columns = len(self.X if self.Y is None else self.Y)
@@ -170,10 +171,24 @@ class KernelOperator(LinearOperator):
         else:
             self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
 
-    def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows]:
-        X, Y = without_offsets(self.X, self.Y) if of_differences(term) else (self.X, self.Y)
-        rows = TiledRows.of(X, term, dtype)
-        return rows, rows if Y is None else TiledRows.of(Y, term, dtype)
+    def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows, Doubles | float]:
+        """Return the rows of X and Y in tiles, and their offset: that of Y, whatever X is."""
+        given = self.X if self.Y is None else self.Y
+        offset = offset_of(given) if of_differences(term) else 0.0
+        columns = TiledRows.of(given - offset, term, dtype)
+        rows = columns if self.Y is None else TiledRows.of(self.X - offset, term, dtype)
+        return rows, columns, offset
+
+    def at(self, X: Rows) -> "KernelOperator":
+        """Return K(X, Y) for other rows X, dense, by the tiles that the rows of Y are in."""
+        made = copy.copy(self)
+        _, made.X, _ = unmapped(self._given, as_double(X), None)
+        made.shape = len(made.X), self.shape[1]
+        made._terms = self._terms and [
+            (term, known, TiledRows.of(made.X - offset, term, self.arithmetic), columns, offset)
+            for term, known, _, columns, offset in self._terms
+        ]
+        return made
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
@@ -244,7 +259,7 @@ class KernelOperator(LinearOperator):
         known = FactorArrays.of([*others, *slopes], dim, np.float64, none * 2)
         if known is None:
             raise ValueError(f"{self.kernel!r} {NO_TABLE}")
-        rows, columns = self._tiles(term, np.float64)
+        rows, columns, _ = self._tiles(term, np.float64)
         count = len(factors)
         known.factors[count:, 3] = known.factors[:count, 3]
         out = np.zeros((len(rows.rows), rows.rows.shape[1]))
@@ -287,7 +302,7 @@ class KernelOperator(LinearOperator):
         self.n_tiles = 0
         found = np.zeros((self.shape[0], V.shape[1]))
         for some in _columns(V):
-            for term, known, rows, columns in self._terms:
+            for term, known, rows, columns, _ in self._terms:
                 product, n_tiles = multiply(known, rows, columns, V[:, some], self.Y is None)
                 found[:, some] += term.weight * rows.take(product)
                 self.n_tiles += n_tiles
@@ -317,7 +332,7 @@ class Runs:
         terms, n_rows = operator._terms, len(operator.X)
         self._matrices = (operator.kernel, operator.X, columns) if terms is None else None
         self._terms: list[tuple[float, FactorArrays, TiledRows, TiledRows]] = [
-            (term.weight, known, rows, columns) for term, known, rows, columns in terms or ()
+            (term.weight, known, rows, columns) for term, known, rows, columns, _ in terms or ()
         ]
         sizes = [n_rows] if terms is None else [len(rows.rows) for _, _, rows, _ in self._terms]
         self.count = max(1, min(most, *sizes))

@@ -120,16 +120,20 @@ def of_differences(term: Term) -> bool:
     return all(factor.of_distances and factor.power is None for factor in term.factors)
 
 
-def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
-    """Subtract the offset of columns that lie far from 0 for their spread, which is exact.
+def offset_of(*rows: Doubles) -> Doubles:
+    """Return the offset of columns that lie far from 0 for their spread; 0 of others.
 
-    A scale would round their numbers, and so distances.
+    To subtract it is exact. A scale would round numbers with their offset, and so distances.
     """
-    both = [X] if Y is None else [X, Y]
-    low = np.min([rows.min(axis=0) for rows in both], axis=0)
-    high = np.max([rows.max(axis=0) for rows in both], axis=0)
+    low = np.min([some.min(axis=0) for some in rows], axis=0)
+    high = np.max([some.max(axis=0) for some in rows], axis=0)
     offset = np.where((low > 0) & (high <= 2 * low), low, 0.0)
-    offset += np.where((high < 0) & (low >= 2 * high), high, 0.0)
+    return np.asarray(offset + np.where((high < 0) & (low >= 2 * high), high, 0.0))
+
+
+def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | None]:
+    """Subtract the offset of all rows, see `offset_of`."""
+    offset = offset_of(X) if Y is None else offset_of(X, Y)
     return X - offset, None if Y is None else Y - offset
 
 

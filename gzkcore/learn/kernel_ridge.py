@@ -74,6 +74,7 @@ from .regression import Regressor, check_alphas
 
 __all__ = ["KernelRidge"]
 
+MOST_TILES = 1 << 26  # bytes of rows that are kept in tiles too
 NEAR_FROM = 2048  # up to which a solve of a new row costs no more than one with rows near by
 FITTED_WITH = (
     "fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state", "class_weight",
@@ -96,6 +97,7 @@ class WholeKernel(WithKernel, Regressor):
     )
     _step: ClassVar[str] = "product"
     _workers: Workers | None = None  # make the products of a fit
+    _tiles: dict[str, Any]  # of the fitted rows, from the first prediction on
 
     kernel: Any
     preconditioner: Any
@@ -140,11 +142,20 @@ class WholeKernel(WithKernel, Regressor):
 
     def _outdate(self) -> None:
         self.__dict__.pop("_workers", None)
+        self._tiles = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what predictions make anew."""
+        return {k: v for k, v in super().__getstate__().items() if k != "_tiles"}
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         rows = self._new_rows(X)
-        mean = cross_product(self.kernel_, rows, self.X_fit_, coef) + np.ravel(self.intercept_)
+        few = isinstance(self.X_fit_, np.ndarray) and self.X_fit_.nbytes <= MOST_TILES
+        held = vars(self).setdefault("_tiles", {}) if few else None
+        mean = cross_product(self.kernel_, rows, self.X_fit_, coef, held) + np.ravel(
+            self.intercept_
+        )
         if hasattr(self, "trend_coef_"):
             mean += rows @ self.trend_coef_.reshape(rows.shape[1], -1)
         return mean, None

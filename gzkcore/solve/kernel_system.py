@@ -444,16 +444,25 @@ class KernelSystem:
         return np.asarray(np.einsum("ij,ij->j", V, self.exact(V) + noise * V))
 
 
-def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:
-    """Return K(X, Y) V for new rows X, in double and with nothing of the size of K stored."""
+def cross_product(
+    kernel: Kernel, X: Rows, Y: Rows, V: Doubles, held: "dict[str, KernelOperator] | None" = None
+) -> Doubles:
+    """Return K(X, Y) V for new rows X, in double and with nothing of the size of K stored.
+
+    `held` keeps what depends on kernel and Y alone, for another call.
+    """
     if isinstance(kernel, Precomputed):
         return np.asarray(X @ V, dtype=np.float64)
     step, columns = max(1, PREDICTED_NUMBERS // max(X.shape[1], 1)), as_double(dense(Y))
-    found = []
+    found, tiles = [], {} if held is None else held
     for start in range(0, X.shape[0], step):
         rows = as_double(dense(X[start : start + step]))
-        fast = _fast_cross_sums(kernel, rows, columns, V)
-        found.append((fast or KernelOperator.of(kernel, rows, columns)).times(V))
+        product: Any = _fast_cross_sums(kernel, rows, columns, V)
+        if product is None:
+            if "of Y" not in tiles:
+                tiles["of Y"] = KernelOperator.of(kernel, columns[:1], columns)
+            product = tiles["of Y"].at(rows)
+        found.append(product.times(V))
     return np.concatenate(found)
 
 

@@ -376,6 +376,7 @@ def test_every_class_declares_its_state():
 NOT_KEPT = {
     "_spread": "worked out from the sums when a standard deviation is asked for",
     "_held_system": "products and a preconditioner, which are made again from the rows",
+    "_tiles": "the fitted rows in tiles, which the first prediction makes",
     "_start": "solutions of a trend and residuals, which an update computes again",
     "_draws": "drawn again when a standard deviation is asked for",
     "_progress": "tells callbacks how far a fit is",
