@@ -6,6 +6,7 @@ from cost import cost_of
 from limits import limits_or_none, share
 from printing import report, show
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge as Dense
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
+    KernelRidge,
     RandomFeatureRidge,
     RandomFourierFeatures,
     kernel_matrix,
@@ -21,6 +23,7 @@ from gzkcore._util.threads import n_threads
 
 WIDTH = 1024
 ALPHA = 1e-3
+CALLS = 50
 
 
 def calls(options):
@@ -29,6 +32,7 @@ def calls(options):
     _beside_sampler(options)
     _ridges(options)
     _kernel_matrices(options)
+    _one_row(options)
 
 
 # Basis and dimension of features on a sphere of radius 2.
@@ -145,6 +149,33 @@ def _kernel_matrices(options):
         rows.append(row | {"times faster": ratio(times, "rbf_kernel", "kernel_matrix")[0]})
     notes = f"{n:,} rows, {n_threads()} threads on both sides."
     show("The matrix of a Gaussian kernel beside scikit-learn's", rows, notes, options)
+
+
+def _one_row(options):
+    """Measure what one row takes of models that were fitted to 2,000 rows of 9 columns."""
+    X = gaussian(2000, 9, "float64")
+    y, row = np.sin(X[:, 0]) + X[:, 1], X[:1].copy()
+    features = RandomFourierFeatures(Gaussian(0.1), WIDTH, random_state=0)
+    models = {
+        "RandomFourierFeatures": features,
+        "RBFSampler": RBFSampler(gamma=0.1, n_components=WIDTH, random_state=0),
+        "GegenbauerFeatures": GegenbauerFeatures(Gaussian(0.1), WIDTH, random_state=0),
+        "RandomFeatureRidge": RandomFeatureRidge(features),
+        "KernelRidge": KernelRidge(Gaussian(0.1), alpha=0.1),
+        "sklearn KernelRidge": Dense(kernel="rbf", gamma=0.1, alpha=0.1),
+    }
+    timed = {}
+    for name, model in models.items():
+        model.fit(X, y)
+        call = getattr(model, "transform", None) or model.predict
+        timed[name] = lambda call=call: [call(row) for _ in range(CALLS)]
+    times = _in_turn(timed, "one row", options)
+    rows = [
+        {"model": name, "us": 1e6 * float(np.median(seconds)) / CALLS}
+        for name, seconds in times.items()
+    ]
+    notes = f"transform or predict of one row, float64, {WIDTH:,} features; mean of {CALLS} calls."
+    show("One row", rows, notes, options)
 
 
 def _in_turn(timed, name, options):

@@ -152,7 +152,7 @@ class WholeKernel(WithKernel, Regressor):
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         rows = self._new_rows(X)
         few = isinstance(self.X_fit_, np.ndarray) and self.X_fit_.nbytes <= MOST_TILES
-        held = vars(self).setdefault("_tiles", {}) if few else None
+        held = self.__dict__.setdefault("_tiles", {}) if few else None
         mean = cross_product(self.kernel_, rows, self.X_fit_, coef, held) + np.ravel(
             self.intercept_
         )
