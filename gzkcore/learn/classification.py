@@ -164,8 +164,8 @@ class Classifier(ClassifierScore, Regressor):
         if unknown.size:
             raise ValueError(
                 f"y[{unknown[0]}] = {y[unknown[0]]!r} is not one of the classes "
-                f"{self.classes_.tolist()}; name all of them with the first batch, "
-                "partial_fit(X, y, classes=[...])"
+                f"{self.classes_.tolist()}; fit again, to rows of all classes, or name all of them "
+                "with the first batch of partial_fit(X, y, classes=[...])"
             )
         if len(self.classes_) == 2:
             return np.asarray(2.0 * places - 1.0)

@@ -236,7 +236,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         X : array-like or sparse matrix of shape (n_new, n_features)
             They come last in `X_fit_`.
         y : array-like of shape (n_new,) or (n_new, n_targets)
-            For a classifier labels, of the classes that there are, with their weights.
+            For a classifier labels, of the classes that there are, with the weights that
+            `class_weight` gave them at the fit ("balanced" counts the rows of the fit alone).
         sample_weight : array-like of shape (n_new,), optional
 
         Notes

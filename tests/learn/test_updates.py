@@ -281,8 +281,20 @@ def test_the_search_and_classifiers():
     classifier.update(X[250:], labels[250:], weight[250:])
     assert_allclose(classifier.dual_coef_, wanted.dual_coef_, atol=1e-7)
     assert classifier.class_weight is None
-    with pytest.raises(ValueError, match=r"left.* is not one of the classes"):
+    with pytest.raises(ValueError, match=r"left.* is not one of the classes.*; fit again"):
         classifier.update(X[:1], ["left"])
+
+
+def test_balanced_classes_keep_the_weights_of_the_fit():
+    """They count the rows of the fit, and no others."""
+    X, y, _ = data(300)
+    labels = np.where(y[:, 0] > 0.8, "rare", "usual")
+    counts = {name: np.count_nonzero(labels[:250] == name) for name in ("rare", "usual")}
+    weights = {name: 250 / (2 * count) for name, count in counts.items()}
+    model = KernelRidgeClassifier(KERNEL, 0.1, tol=TOL, class_weight="balanced")
+    model.fit(X[:250], labels[:250]).update(X[250:], labels[250:])
+    wanted = KernelRidgeClassifier(KERNEL, 0.1, tol=TOL, class_weight=weights).fit(X, labels)
+    assert_allclose(model.dual_coef_, wanted.dual_coef_, atol=1e-7)
 
 
 @pytest.mark.parametrize("form", ["float32", "csr", "int", "frame"])
