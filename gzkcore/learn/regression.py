@@ -133,9 +133,10 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         X = self._columns(X, reset)
         targets = self._targets(y, X, reset)
         if not reset and targets.shape[1:] != self._target_shape:
+            before = f"(n, {self._target_shape[0]})" if self._target_shape else "(n,)"
             raise ValueError(
-                f"y has shape {targets.shape}, but the first batch had {self._target_shape} "
-                "after the rows; pass the same targets in every batch"
+                f"y has shape {targets.shape}, but y of the rows fitted before has {before}; "
+                "pass the same targets for all rows"
             )
         return X, targets, check_weights(sample_weight, X)
 

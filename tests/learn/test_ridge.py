@@ -579,7 +579,7 @@ X, Y, _ = data(40)
 def test_a_batch_has_the_targets_of_the_first(Model):
     model = Model(RBF9).partial_fit(X, Y)
     before = model.predict(X)
-    with pytest.raises(ValueError, match=r"y has shape \(40,\), but the first batch had \(2,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(40,\), but .* before has \(n, 2\)"):
         model.partial_fit(X, Y[:, 0])
     with pytest.raises(ValueError, match=r"NaN.*row 39, column 1"):
         model.predict(np.where(np.arange(120).reshape(40, 3) == 118, np.nan, X))

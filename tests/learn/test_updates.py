@@ -402,7 +402,7 @@ def test_errors():
     model.fit(X, y)
     with pytest.raises(ValueError, match="X has 1 features, but KernelRidge is expecting 2"):
         model.update(X[:, :1], y)
-    with pytest.raises(ValueError, match=r"y has shape \(60,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(60,\), but .* before has \(n, 2\); pass"):
         model.update(X, y[:, 0])
     with pytest.raises(ValueError, match="X contains NaN"):
         model.update(np.where(X[5] == X, np.nan, X), y)
