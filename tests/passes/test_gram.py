@@ -26,6 +26,7 @@ from gzkcore import (
     reference,
     save,
 )
+from gzkcore._compiled import gram as _gram
 from gzkcore._util import threads as _threads
 from gzkcore.passes.tiles import for_each_tile
 
@@ -111,6 +112,13 @@ def test_float32_is_summed_in_double():
     assert_moments(sums.finalize(), expected(features.transform(X), y, weight), rtol=4e-6)
 
 
+def test_float32_of_more_than_two_blocks_of_columns():
+    X, y, weight = data(300, dtype=np.float32)
+    features = Cosines(1100).fit(X)
+    found = GramAccumulator(features).update(X, y, weight).finalize()
+    assert_moments(found, expected(features.transform(X), y, weight), rtol=4e-6)
+
+
 def test_constant_columns_of_float32():
     """Rounding errors of equal products have one sign: 128 of them lose up to 128 eps / 8."""
     c = np.random.default_rng(0).uniform(0.5, 1.0, 40).astype(np.float32)
@@ -118,6 +126,15 @@ def test_constant_columns_of_float32():
     wanted = 4096 * np.outer(c, c.astype(np.float64))
     gram = GramAccumulator(FunctionTransformer().fit(X)).update(X).finalize().gram
     assert_allclose(gram, wanted, rtol=128 / 6 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("m", [1, 2, 31, 32, 33, 100])
+def test_a_triangle_of_any_size_is_mirrored(m):
+    sums = np.random.default_rng(m).standard_normal((m + 2, m + 1))
+    wanted = sums.copy()
+    wanted[:m, :m] = np.tril(sums[:m, :m]) + np.tril(sums[:m, :m], -1).T
+    _gram.mirror(sums, m)
+    assert_array_equal(sums, wanted)
 
 
 def test_only_the_lower_triangle_is_kept():

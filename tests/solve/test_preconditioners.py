@@ -148,6 +148,23 @@ def test_the_factor_is_that_of_the_reference(kernel, dtype):
         )
 
 
+def test_a_neighbour_of_which_features_leave_nothing_is_left_out():
+    X, noise, kernel = rows(), noises(60), Gaussian(2.0)
+    neighbours = Neighbours.of(X, 11, np.random.default_rng(0))
+    X, noise = X[neighbours.order], noise[neighbours.order]
+    Z = KeptFeatures.of(NystromFeatures(kernel, 16, random_state=0).fit(X), X, np.float64).Z.copy()
+    Z[7] *= 2 / np.linalg.norm(Z[7])
+    factor = SparseFactor(neighbours, Pairs.of(kernel, X, np.float64), Z, noise[None])
+    lists = [[j for j in table if j not in (i, 7)] for i, table in enumerate(neighbours.table)]
+    S = kernel(X) - Z @ Z.T + np.diag(noise)
+    others = [i for i in range(60) if i != 7 and S[i, i] > noise[i]]
+    S[7], S[:, 7], S[7, 7] = 0, 0, 1
+    G = reference.preconditioners.sparse_factor(S, lists)
+    found = factor.multiply(0, np.eye(60), slice(0, 60))
+    assert 7 in neighbours.table[others]
+    np.testing.assert_allclose(found[others], G[others], rtol=1e-8, atol=1e-10)
+
+
 def test_near_and_far_is_the_reference():
     X, shifts, noise = rows(), [0.01, 1.0], noises(60)
     P, _ = made("near and far", X, shifts, noise)
