@@ -10,6 +10,7 @@ few hundred rows takes little time.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.linalg import eigh
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import holds, mapping, number, stored, text
-from gzkcore._util.threads import limit_blas
+from gzkcore._util.threads import limit_blas, look, n_threads, on_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_weights, dense
 from gzkcore._util.warn import collected_warnings
@@ -130,28 +131,41 @@ def judge(
     """Fit candidates to some rows and compare their kernel with K, the exact one of others.
 
     With targets of both, also say how well a ridge predicts. Return the trials, and by name why
-    others could not be tried; raise if none could.
+    others could not be tried; raise if none could. Each has one thread: half of their time is that
+    of LAPACK, which gains nothing by more.
     """
-    trials: list[Trial] = []
+    found: dict[str, Trial] = {}
     refusals: dict[str, ValueError] = {}
-    for candidate in candidates:
-        features = plain_output(clone(candidate.features))
-        with collected_warnings():  # of the sample; the final fit warns of all data
-            try:
-                Z = features.fit(train).transform(test)
-            except ValueError as reason:
-                refusals[candidate.name] = reason
-                continue
-        new = np.asarray(Z, dtype=np.float64)
-        flops, held_out = features._flops(density_of(train)), 0.0
-        if targets is not None:
-            known = np.asarray(features.transform(train), dtype=np.float64)
-            held_out = _held_out_error(known, new, *targets)
-        error = relative_frobenius_error(K, new)
-        trials.append(Trial(candidate, Z.shape[1], error, flops, features, held_out))
-    if not trials:
-        raise next(iter(refusals.values()))
-    return trials, {name: str(reason) for name, reason in refusals.items()}
+    waiting: SimpleQueue[Family | None] = SimpleQueue()
+    threads = min(2, n_threads(), len(candidates))
+    slowest_first = sorted(candidates, key=lambda each: "adapted" not in each.name)
+    for each in [*slowest_first, *[None] * threads]:
+        waiting.put(each)
+
+    def run(_: int, _stopped: Any) -> None:
+        for candidate in iter(waiting.get, None):
+            look()
+            features = plain_output(clone(candidate.features))
+            with collected_warnings():  # of the sample; the final fit warns of all data
+                try:
+                    Z = features.fit(train).transform(test)
+                except ValueError as reason:
+                    refusals[candidate.name] = reason
+                    continue
+            new = np.asarray(Z, dtype=np.float64)
+            flops, held_out = features._flops(density_of(train)), 0.0
+            if targets is not None:
+                known = np.asarray(features.transform(train), dtype=np.float64)
+                held_out = _held_out_error(known, new, *targets)
+            error = relative_frobenius_error(K, new)
+            found[candidate.name] = Trial(candidate, Z.shape[1], error, flops, features, held_out)
+
+    on_threads(run, threads)
+    names = [each.name for each in candidates]
+    if not found:
+        raise refusals[names[0]]
+    trials = [found[name] for name in names if name in found]
+    return trials, {name: str(refusals[name]) for name in names if name in refusals}
 
 
 def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) -> float:

@@ -524,6 +524,9 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """
     left = gram.diagonal.copy()
     nothing = _NOTHING * float(np.finfo(np.float64).eps) * left.max()
+    if gram.size <= 2 * count and gram.size**2 * left.itemsize <= _KEPT_BYTES:
+        # All pairs once are no more than all rows with these.
+        gram = _Gram(Precomputed(), gram.kernel(dense(gram.X)))
     keep = gram.size * count * left.itemsize <= _KEPT_BYTES
     columns = np.empty((gram.size, count if keep else 0))
     chosen, factor = np.empty(0, dtype=np.intp), np.empty((0, 0))

@@ -16,10 +16,12 @@ CHOICE = 4
 # squares.
 _ROWS_PER_COLUMN = 2
 _ROWS_FOR_SQUARES = 2048
-_TILE_BYTES = 1 << 25
+_TILE_BYTES = 1 << 23
 # Subspace iteration: axes beyond those that are kept, and steps.
 _MORE_AXES = 64
 _STEPS = 3
+# Axes that are off by less are made orthonormal by products, a quarter of the time of a QR.
+_NEARLY = 1e-8
 
 
 def principal_axes(
@@ -54,6 +56,9 @@ def _axes_of_few(Z: Floats, kept: int, rng: np.random.Generator) -> Doubles:
     spanned = energies > Z.shape[0] * np.finfo(float).eps * energies[0]
     axes = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))
     strongest = np.argsort(-np.einsum("ij,ij->j", Z, Z), kind="stable")[: kept - axes.shape[1]]
+    off = axes.T @ axes - np.eye(axes.shape[1])
+    if not strongest.size and np.linalg.norm(off) < _NEARLY:
+        return axes - axes @ off / 2  # orthonormal to the square of what it was off by
     columns = np.zeros((Z.shape[1], strongest.size))
     columns[strongest, np.arange(strongest.size)] = 1.0
     return orthonormal(np.hstack([axes, columns]))

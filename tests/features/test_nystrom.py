@@ -198,10 +198,12 @@ def test_uniform_landmarks_are_even():
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("count", [60, 250])
 @pytest.mark.parametrize("rule", ["rpcholesky", "kmeans++"])
-def test_columns_that_are_not_kept(rule, monkeypatch):
+def test_columns_that_are_not_kept(rule, count, monkeypatch):
     """Where memory is short the kernel is evaluated again: the same landmarks."""
-    X, features = gaussian(400, 3), NystromFeatures("gaussian", 60, landmarks=rule, random_state=0)
+    X, kernel = gaussian(400, 3), Gaussian(2.0)
+    features = NystromFeatures(kernel, count, landmarks=rule, random_state=0)
     expected = clone(features).fit(X).landmark_indices_
     monkeypatch.setattr("gzkcore.features.nystrom._KEPT_BYTES", 0)
     monkeypatch.setattr("gzkcore.features.base.TILE_BYTES", 1 << 12)
