@@ -365,10 +365,11 @@ def test_draws_follow_the_rule_of_the_reference(trend):
 def test_variances_by_draws_are_the_exact_ones(kernel):
     """The mean of 64 squares is off by sqrt(2 / 64) of the variance of f, four times in 16,000."""
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (800, 2)), rng.uniform(-1.5, 1.5, (400, 2))
+    X, new = rng.uniform(-1, 1, (800, 4)), rng.uniform(-1.5, 1.5, (400, 4))
     model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
     model.fit(X, np.sin(3 * X[:, 0]))
     assert len(new) > EXACT_ROWS
+    assert model._near_variances() is None  # as with more than three columns
     _, sampled = model.predict(new, return_std=True)
     exact = np.concatenate(
         [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 400, 50)]
@@ -382,8 +383,8 @@ def test_variances_by_draws_are_the_exact_ones(kernel):
 
 def test_variances_by_draws_are_exact_where_nothing_is_known():
     """Far from the data, and from each other, all that is left of a draw is the draw."""
-    X, y, _ = data(1100)
-    far = data(1200, seed=1)[0] + 50.0
+    X, y, _ = data(1100, dim=4)
+    far = data(1200, seed=1, dim=4)[0] + 50.0
     model = KernelRidge(GAUSSIAN, 0.1, preconditioner=300, random_state=0).fit(X, y)
     _, std = model.predict(far, return_std=True)
     close(std**2, np.full(1200, model.noise_variance_ / 0.1 * 1.1), "tight")
@@ -391,7 +392,7 @@ def test_variances_by_draws_are_exact_where_nothing_is_known():
 
 def test_variances_by_draws_are_no_larger_than_before_y_was_seen():
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (1100, 2)), rng.uniform(-3, 3, (1200, 2))
+    X, new = rng.uniform(-1, 1, (1100, 4)), rng.uniform(-3, 3, (1200, 4))
     model = KernelRidge(Matern(1.5, 0.5), 0.1, preconditioner=300, random_state=0)
     _, std = model.fit(X, np.sin(3 * X[:, 0])).predict(new, return_std=True)
     assert (std**2).max() <= model.noise_variance_ / 0.1 * 1.1 * (1 + 1e-12)
@@ -399,7 +400,7 @@ def test_variances_by_draws_are_no_larger_than_before_y_was_seen():
 
 def test_variances_by_draws_of_rows_that_a_kernel_gives_none():
     """x^T y is 0 for a row of zeros, and so is every draw there."""
-    X, y, _ = data(1100)
+    X, y, _ = data(1100, dim=4)
     X[0] = 0.0
     model = KernelRidge(LINEAR, 0.1, random_state=0).fit(X, y)
     _, std = model.predict(np.zeros((1200, X.shape[1])), return_std=True)

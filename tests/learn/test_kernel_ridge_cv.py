@@ -144,6 +144,25 @@ def test_indefinite_candidates_leave_the_others():
     assert model.alpha_ in (1e-3, 10.0)
 
 
+def test_the_mean_score_counts_rows_by_their_weights():
+    X, y, weight = data(50, 1)
+    results = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=KFold(3)).fit(X, y, weight).cv_results_
+    scores = [results[f"split{f}_test_score"] for f in range(3)]
+    weights = [weight[test].sum() for _, test in KFold(3).split(X)]
+    close(results["mean_test_score"], np.average(scores, axis=0, weights=weights))
+
+
+def test_alphas_too_small_for_an_indefinite_matrix_have_no_score():
+    X, y, _ = data(60, 1)
+    K = Gaussian(0.5)(X) - 0.1 * np.eye(60)
+    search = KernelRidgeCV("precomputed", [1e-3, 1.0, 10.0], cv=KFold(3))
+    with pytest.warns(ConvergenceWarning, match="smaller alphas of .* did not converge"):
+        found = search.fit(K, y).cv_results_
+    wanted = KernelRidgeCV("precomputed", [1.0, 10.0], cv=KFold(3)).fit(K, y).cv_results_
+    assert_array_equal(found["converged"], [False, True, True])
+    close(found["mean_test_score"][1:], wanted["mean_test_score"])
+
+
 def test_rows_of_weight_zero_are_not_there():
     X, y, weight = data(n_targets=1)
     weight[::3] = 0
