@@ -11,6 +11,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from gzkcore import BlockFourierFeatures, BlockProjection, Gaussian, block_report
 from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.threads import limit_threads
+from gzkcore.features.base import STREAM_BYTES
 from gzkcore.features.block import project
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
@@ -49,7 +50,8 @@ class Projection:
         self.kernel = kernel_module("block", ISA).block_projection
 
     def __call__(self, threads):
-        self.kernel(self.X, self.map.buckets_, self.weights, self.out, True, threads)
+        stream = self.out.nbytes > STREAM_BYTES
+        self.kernel(self.X, self.map.buckets_, self.weights, self.out, True, stream, threads)
 
 
 class ProjectionFromMemory:

@@ -8,6 +8,7 @@ def block_projection(
     weights: NDArray[Any],
     out: NDArray[Any],
     apart: bool,
+    stream: bool,
     n_threads: int,
 ) -> bool: ...
 def block_fourier_features(

@@ -27,6 +27,7 @@ from .leaf cimport (
     GZK_LANES_F64,
     PAGE,
     gzk_alloc,
+    gzk_copy,
     gzk_free,
     index,
     load_radial,
@@ -50,10 +51,11 @@ def block_projection(
     const floating[:, ::1] weights,    # IN   (passes, D)
     floating[:, :] out,                # OUT  (n, n_blocks), unit column stride
     bint apart,                        # each pass has blocks of its own, in order and evenly many
+    bint stream,
     int n_threads,
 ):
     """out[i, b] = sum of weights[q, j] X[i, j] over buckets[q, j] = b; whether all are finite."""
-    return _dense(X, buckets, weights, out, apart, _sums_of(out.shape[1]), n_threads)
+    return _dense(X, buckets, weights, out, apart, _sums_of(out.shape[1], stream), n_threads)
 
 
 def block_fourier_features(
@@ -83,8 +85,8 @@ cdef struct Columns:
     bint stream
 
 
-cdef inline Columns _sums_of(Py_ssize_t width) noexcept nogil:
-    return Columns(sums=width, waves=False, pairs=0, width=width, scale=0, phase=0, stream=False)
+cdef inline Columns _sums_of(Py_ssize_t width, bint stream) noexcept nogil:
+    return Columns(sums=width, waves=False, pairs=0, width=width, scale=0, phase=0, stream=stream)
 
 
 cdef inline Columns _waves_of(Py_ssize_t width, double scale, double phase,
@@ -207,25 +209,29 @@ cdef inline int _tile(const floating* x, Py_ssize_t ldx, Py_ssize_t count, const
         else:
             scatter(rows, buckets + q * d, weights + q * d, d, last - q, acc - low * lanes)
         bad += not_finite(acc, (high - low) * lanes)
-        if columns.waves:
-            _write_waves(acc, low, high, count, lanes, columns, strip, out, ldo)
+        if columns.waves or columns.stream:
+            _write_strips(acc, low, high, count, lanes, columns, strip, out, ldo)
         else:
             unpack(acc, high - low, <int> count, out + low, ldo)
         q = last
     return bad
 
 
-cdef inline void _write_waves(const floating* acc, Py_ssize_t low, Py_ssize_t high,
+cdef inline void _write_strips(const floating* acc, Py_ssize_t low, Py_ssize_t high,
                               Py_ssize_t count, Py_ssize_t lanes, Columns columns, floating* strip,
                               floating* out, Py_ssize_t ldo) noexcept nogil:
-    """Write the waves of the sums `low` to `high` of `count` rows, strip by strip."""
+    """Write the sums `low` to `high` of `count` rows, or their waves, strip by strip."""
     cdef Py_ssize_t j = low, stop, r
     while j < high:
         stop = min(j - j % STRIP + STRIP, high)
         unpack(acc + (j - low) * lanes, stop - j, <int> count, strip, STRIP)
         for r in range(count):
-            write_angles(strip + r * STRIP, j, stop - j, columns.pairs, <floating> columns.phase,
-                         <floating> columns.scale, out + r * ldo, columns.width, columns.stream)
+            if columns.waves:
+                write_angles(strip + r * STRIP, j, stop - j, columns.pairs,
+                             <floating> columns.phase, <floating> columns.scale, out + r * ldo,
+                             columns.width, columns.stream)
+            else:
+                gzk_copy(out + r * ldo + j, strip + r * STRIP, (stop - j) * sizeof(floating), True)
         j = stop
 
 
@@ -239,7 +245,8 @@ def block_projection_csr(
     int n_threads,
 ):
     """`block_projection` of the rows of a CSR matrix."""
-    return _sparse(data, indices, indptr, buckets, weights, out, _sums_of(out.shape[1]), n_threads)
+    return _sparse(data, indices, indptr, buckets, weights, out, _sums_of(out.shape[1], False),
+                   n_threads)
 
 
 def block_fourier_features_csr(

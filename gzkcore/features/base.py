@@ -208,11 +208,12 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_arrays()
         stream, n_rows = out.nbytes > STREAM_BYTES, X.shape[0]
-        work = 0.0 if self._in_tiles else self._flops(density_of(X))
+        work, finite = 0.0 if self._in_tiles else self._flops(density_of(X)), True
         for rows in in_parts(n_rows, work):
             whole = rows.stop - rows.start == n_rows
-            self._write(X if whole else X[rows], out[rows], stream)
-        self._check_features(X, out)
+            finite &= bool(self._write(X if whole else X[rows], out[rows], stream))
+        if not finite:
+            self._check_features(X, out)
 
     def _check_arrays(self) -> None:
         """Raise if an array that a kernel goes by was changed and leads out of another."""
@@ -247,8 +248,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         gamma = np.max(getattr(self.kernel_, "gamma", 1.0))
         return power * math.log(max(1.0, largest * math.sqrt(gamma))) < math.log(FAR_PRODUCT)
 
-    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        """Write the features of valid rows; with `stream` past the cache."""
+    def _write(self, X: Rows, out: Floats, stream: bool) -> bool | None:
+        """Write the features of valid rows; with `stream` past the cache. True: all are finite."""
         raise NotImplementedError
 
     def _flops(self, density: float) -> float:

@@ -169,12 +169,13 @@ def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
 
 
 def project(
-    X: Rows, buckets: Buckets, weights: Floats, out: Floats, *waves: Any, apart: bool = True
-) -> bool:
+    X: Rows, buckets: Buckets, weights: Floats, out: Floats, *waves: Any, apart: bool = True,
+    stream: bool = False,
+) -> bool:  # fmt: skip
     """Write the sums of rows to out, or their waves, given as (scale, phase, stream).
 
-    `apart`: each pass has blocks of its own, as many as `shares` says. Returns whether all sums
-    are finite.
+    `apart`: each pass has blocks of its own, as many as `shares` says; `stream`: sums of dense rows
+    go past the cache. Returns whether all sums are finite.
     """
     by = contiguous(weights, out.dtype)
     kernel: Any
@@ -187,7 +188,7 @@ def project(
     finite = True
     for rows, tile in _prepare(X):
         threads = n_threads(2 * buckets.shape[0] * tile.size)
-        finite &= kernel(tile, buckets, by, out[rows], apart, *waves, threads)
+        finite &= kernel(tile, buckets, by, out[rows], apart, *(waves or (stream,)), threads)
     return finite
 
 
@@ -340,17 +341,18 @@ class _BlockMap(SumMap):
         padded[:, : tile.shape[1]] = dense(tile) * self._cast(tile.dtype)[1]
         return hadamard_transform(padded)
 
-    def _sum(self, X: Rows, out: Floats, *waves: Any) -> None:
-        """Write the sums of blocks, or their waves, and raise if one is not finite."""
+    def _sum(self, X: Rows, out: Floats, *waves: Any, stream: bool = False) -> bool:
+        """Write the sums of blocks, or their waves; whether all are finite, as they are of X."""
         weights = self._cast(X.dtype)[0]
         if self._signs is None:
-            finite = project(X, self.buckets_, weights, out, *waves)
+            finite = project(X, self.buckets_, weights, out, *waves, stream=stream)
         else:
             finite = True
             for rows in tiles(X.shape[0], self.buckets_.shape[1] * X.dtype.itemsize):
                 finite &= project(self._mixed(X[rows]), self.buckets_, weights, out[rows], *waves)
         if not finite:  # every coordinate is in a sum, which would tell
             self._check_finite(X)
+        return finite
 
 
 def _weights_and_signs(
@@ -462,8 +464,8 @@ class BlockProjection(_BlockMap, Projection):
             return S
         return hadamard_transform(S.toarray())[:, : self.n_features_in_] * self._signs
 
-    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        self._sum(X, out)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> bool:
+        return self._sum(X, out, stream=stream)
 
     def _back(self, V: Floats) -> Floats:
         passes, dim = self.buckets_.shape
@@ -672,8 +674,8 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         """Return differences of rows as blocks take them: scaled, and mixed where rows are."""
         return delta * self._scale if self._signs is None else self._mixed(delta)
 
-    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        self._sum(X, out, math.sqrt(2 / out.shape[1]), self._phase, stream)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> bool:
+        return self._sum(X, out, math.sqrt(2 / out.shape[1]), self._phase, stream)
 
     def _flops(self, density: float) -> float:
         dim, passes = float(self.n_features_in_), len(self.n_blocks_)

@@ -54,11 +54,12 @@ def _axes_of_few(Z: Floats, kept: int, rng: np.random.Generator) -> Doubles:
     """
     energies, turn = _largest(Z @ Z.T, min(kept, Z.shape[0]), rng)
     spanned = energies > Z.shape[0] * np.finfo(float).eps * energies[0]
-    axes = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))
+    axes: Doubles = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))
     strongest = np.argsort(-np.einsum("ij,ij->j", Z, Z), kind="stable")[: kept - axes.shape[1]]
     off = axes.T @ axes - np.eye(axes.shape[1])
     if not strongest.size and np.linalg.norm(off) < _NEARLY:
-        return axes - axes @ off / 2  # orthonormal to the square of what it was off by
+        axes -= axes @ off / 2  # now off by the square of that
+        return axes
     columns = np.zeros((Z.shape[1], strongest.size))
     columns[strongest, np.arange(strongest.size)] = 1.0
     return orthonormal(np.hstack([axes, columns]))
