@@ -399,7 +399,8 @@ class BlockProjection(_BlockMap, Projection):
 
     Notes
     -----
-    Cost: D multiply-adds a row, nnz for sparse rows, at 85 % or more of the memory bandwidth.
+    Cost: D multiply-adds a row, nnz for sparse rows, at 82 % or more of the memory bandwidth where
+    D is 17 n_components or more.
     Memory beyond input and output: O(D) and 16 n_components numbers for each thread. CSR with
     sorted columns gives the results of dense rows, to the last bit.
 

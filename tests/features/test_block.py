@@ -475,6 +475,18 @@ def test_groups_of_passes_are_the_same_however_rows_come(dim, width, dtype):
     np.testing.assert_array_equal(features.transform(X[3:32]), Z[3:32])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 17, 256, 300, 1000])
+def test_sums_past_the_cache_are_the_same(k, dtype, monkeypatch):
+    X = gaussian(37, 400).astype(dtype)
+    projection = BlockProjection(k, random_state=0).fit(X)
+    V = projection.transform(X)
+    monkeypatch.setattr("gzkcore.features.base.STREAM_BYTES", 0)
+    room = np.full(37 * k + 5, np.nan, dtype)  # off the boundary
+    np.testing.assert_array_equal(projection.transform(X, out=room[5:].reshape(37, k)), V)
+    assert np.isnan(room[:5]).all()
+
+
 def test_a_projection_of_all_columns_keeps_lengths():
     X = gaussian(9, 64)
     for k, mix in ((64, None), (64, "hadamard"), (128, None)):
