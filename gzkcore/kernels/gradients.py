@@ -142,9 +142,7 @@ def _has_slopes(form: TileForm) -> bool:
 
 def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
     """Return minus the slopes W of a factor, times the term's weight and other factors."""
-    W: Doubles = slope_matrix(term, number, X, Y)
-    W *= _weight(term, number)
-    return W
+    return np.asarray(slope_matrix(term, number, X, Y) * _weight(term, number))
 
 
 def _weight(term: Term, number: int) -> float:

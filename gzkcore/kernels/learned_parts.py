@@ -22,7 +22,7 @@ from scipy.spatial.distance import cdist
 
 from gzkcore._compiled import learned as _learned
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import dense
 
 from .base import LEARNED, Kernel
@@ -32,7 +32,7 @@ from .product import Product
 from .products import matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
 from .sum import Sum
-from .tile_form import ABSOLUTE
+from .tile_form import ABSOLUTE, EXPONENTIAL
 from .zonal import SphereKernel
 
 __all__: list[str] = []
@@ -95,11 +95,11 @@ class Part:
         """Return its lengths, None if it has none to learn."""
         raise NotImplementedError
 
-    def matrix(self, theta: Doubles) -> Doubles:
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         """Return K, which may be written to, and remember what the gradient there needs."""
         raise NotImplementedError
 
-    def gradient(self, Q: Doubles) -> Doubles:
+    def gradient(self, Q: Floats) -> Doubles:
         """Return sum_ij Q_ij dK_ij / dtheta for a symmetric Q, whose diagonal is of no matter."""
         raise NotImplementedError
 
@@ -124,10 +124,10 @@ class Fixed(Part):
     def lengths(self, theta: Doubles) -> None:
         return None
 
-    def matrix(self, theta: Doubles) -> Doubles:
-        return self._matrix.copy()
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
+        return self._matrix.astype(dtype)
 
-    def gradient(self, Q: Doubles) -> Doubles:
+    def gradient(self, Q: Floats) -> Doubles:
         return np.empty(0)
 
 
@@ -196,23 +196,30 @@ class Lengths(Part):
         )
         return kernel._trust()
 
-    def matrix(self, theta: Doubles) -> Doubles:
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         kernel = self.kernel(theta)
         ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size) or ()]
-        self.factor, self.slopes = factor, slope_matrix(term, 0, self.sample)
-        self.slopes[self.slopes > STEEPEST] = 0.0
+        values = matrix_of(kernel, self.sample, None, dtype)
+        self.factor, slope = factor, factor.slope
+        if slope is not None and slope.profile == factor.profile == EXPONENTIAL:
+            self.slopes = values.copy()
+        else:
+            self.slopes = slope_matrix(term, 0, self.sample, None, dtype)
+            self.slopes[self.slopes > STEEPEST] = 0.0
         self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
-        return matrix_of(kernel, self.sample)
+        return values
 
-    def gradient(self, Q: Doubles) -> Doubles:
+    def gradient(self, Q: Floats) -> Doubles:
         W, x = Q * self.slopes, self.scaled
         each: Doubles
         if self.factor.metric == ABSOLUTE:
             sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
+            W = W.astype(np.float64, copy=False)
             _learned.distance_sums(W, x, sums, n_threads(W.size * x.shape[1]))
             each = 2 * sums.sum(axis=0)
         else:
-            of_x = W @ np.column_stack([x, np.ones(len(x))])
+            np.fill_diagonal(W, 0.0)  # it adds nothing but rounding errors
+            of_x = W @ np.column_stack([x, np.ones(len(x))]).astype(W.dtype, copy=False)
             each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
             each *= self.factor.slope.weight
@@ -251,15 +258,15 @@ class SphereLength(Part):
     def kernel(self, theta: Doubles) -> Kernel:
         return self.given.with_lengths(self.lengths(theta))
 
-    def matrix(self, theta: Doubles) -> Doubles:
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         kernel, grid = self.given.with_lengths(self.lengths(theta)), np.linspace(0, 1, GRID)
         angles = math.pi * grid**2
         self.slope = CubicSpline(grid, kernel.length_slope(np.cos(angles), self.dim))
         values: Doubles = CubicSpline(grid, kernel.at_angles(angles, self.dim))(self.places)
         np.fill_diagonal(values, 1.0)
-        return values
+        return values.astype(dtype, copy=False)
 
-    def gradient(self, Q: Doubles) -> Doubles:
+    def gradient(self, Q: Floats) -> Doubles:
         return np.array([np.vdot(Q, self.slope(self.places))])
 
 
@@ -292,13 +299,13 @@ class Parts(Part):
         pairs = list(zip(self.index, kernels, strict=True))
         return Product(pairs) if self.weights is None else Sum(pairs, self.weights)
 
-    def matrix(self, theta: Doubles) -> Doubles:
-        self.matrices = [part.matrix(own) for part, own in self._each(theta)]
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
+        self.matrices = [part.matrix(own, dtype) for part, own in self._each(theta)]
         if self.weights is None:
             return np.asarray(np.prod(self.matrices, axis=0))
-        return np.asarray(np.tensordot(self.weights, self.matrices, 1))
+        return np.tensordot(self.weights, self.matrices, 1).astype(dtype, copy=False)
 
-    def gradient(self, Q: Doubles) -> Doubles:
+    def gradient(self, Q: Floats) -> Doubles:
         found = []
         for number, part in enumerate(self.parts):
             if self.weights is None:

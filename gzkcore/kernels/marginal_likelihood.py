@@ -8,7 +8,8 @@ of covariance tau_q M,
 N is smallest where the targets are most likely; log lengths and log noise have normal priors. With
 a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1, the derivative of N is -1/2 sum_ij Q_ij
 dM_ij. An evaluation takes m^3 multiply-adds: half of that or less for the factor of M, the rest for
-its inverse.
+its inverse. In single precision it takes half the time, with errors of N of about eps m / noise:
+that is used where less than what ends the search.
 
 Several blocks of rows are treated as independent (a composite likelihood): log det M and y^T M^-1 y
 are sums over the blocks, and m is the total number of rows.
@@ -16,13 +17,13 @@ are sums over the blocks, and m is the total number of rows.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, get_blas_funcs
 
 from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Floats
 
 from .learned_parts import Part
 
@@ -44,6 +45,8 @@ SHORTER = 6  # so many times at most
 IDLE = 2  # a step that brings little may have been a bad one
 ROUNDING = 1e-8  # the cosine of a step and its change of the gradient that may be 0
 
+SINGLE = 0.5  # of what settles: errors of N where single precision is used
+
 HOPELESS = 1e25  # the value where M is not positive definite to rounding
 
 
@@ -62,14 +65,18 @@ class Criterion:
         self.blocks, self.evaluations = blocks, 0
         self.part = blocks[0].part
         self.n_rows = sum(len(block.targets) for block in blocks)
+        spreads = [1.0 if block.spread is None else block.spread.min() for block in blocks]
+        self.least_spread, self.settled = min(spreads), 0.0
 
     def __call__(self, theta: Doubles) -> tuple[float, Doubles]:
         """Return N and its gradient."""
         self.evaluations += 1
         n_targets = self.blocks[0].targets.shape[1]
         solved, value, tau = [], 0.0, np.zeros(n_targets)
+        noise = math.exp(theta[-1]) * self.least_spread
+        single = np.finfo(np.float32).eps <= SINGLE * self.settled * noise
         for block in self.blocks:
-            found = _solved(block, theta)
+            found = _solved(block, theta, np.dtype(np.float32 if single else np.float64))
             if found is None:
                 return HOPELESS, np.zeros(theta.size)
             solved.append(found[:2])
@@ -78,9 +85,8 @@ class Criterion:
         value += self.n_rows / 2 * float(np.log(tau).sum())
         gradient = np.zeros(theta.size)
         for block, (a, inverse) in zip(self.blocks, solved, strict=True):
-            Q = inverse
-            Q *= -n_targets
-            Q += (a / tau) @ a.T
+            (gemm,) = get_blas_funcs(("gemm",), (inverse,))
+            Q = gemm(1.0, a / tau, a, -n_targets, inverse.T, trans_b=True, overwrite_c=True).T
             along = (Q.diagonal() * (1.0 if block.spread is None else block.spread)).sum()
             gradient[:-1] += block.part.gradient(Q)
             gradient[-1] += math.exp(theta[-1]) * float(along)
@@ -105,8 +111,8 @@ class Criterion:
         if start is None or start.theta.size != low.size:
             start = Place(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
         theta, inverse = np.clip(start.theta, low, high), start.inverse_on(self.n_rows)
-        settled *= self.n_rows * self.blocks[0].targets.shape[1]
-        settled *= 1.0 if inverse is not None else COLD
+        self.settled = settled * (1.0 if inverse is not None else COLD)
+        settled = self.settled * self.n_rows * self.blocks[0].targets.shape[1]
         value, gradient = self(theta)
         idle = 0
         for _ in range(MOST_STEPS):
@@ -172,13 +178,15 @@ def _updated(inverse: Doubles | None, moved: Doubles, change: Doubles) -> Double
     return np.asarray(inverse + along - (both + both.T) / curved)
 
 
-def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
+def _solved(block: Block, theta: Doubles, dtype: Any) -> tuple[Doubles, Floats, float] | None:
     """Return M^-1 y, M^-1, and log det M / 2; None where M is singular."""
     y, noise = block.targets, math.exp(theta[-1])
-    M = block.part.matrix(theta[:-1])
+    M = block.part.matrix(theta[:-1], dtype)
     M.flat[:: len(M) + 1] += noise if block.spread is None else noise * block.spread
     try:
         root = cholesky(M, overwrite=True)
     except LinAlgError:
         return None
-    return solve_factored(root, y), inverse_of(root), float(np.log(root.diagonal()).sum())
+    logarithms = np.log(root.diagonal(), dtype=np.float64)
+    a = solve_factored(root, y).astype(np.float64, copy=False)
+    return a, inverse_of(root), float(logarithms.sum())

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Integers, Rows
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import check_not_negative, raise_not_finite
 
 from .aliases import ALIASES, as_kernel
@@ -402,26 +402,28 @@ def as_double(X: Rows) -> Doubles:
     return np.asarray(X, dtype=np.float64, order="C")
 
 
-def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) -> Doubles:
+def slope_matrix(
+    term: Term, number: int, X: Doubles, Y: Doubles | None = None, dtype: Any = DOUBLE
+) -> Floats:
     """Return the profile of a factor's slope times the term's other factors at all pairs of rows.
 
     It may have a pole at 0. Y=None means X.
     """
-    return factors_matrix(*_sloped(term, number, X.shape[1]), X, Y, DOUBLE)[0]
+    return factors_matrix(*_sloped(term, number, X.shape[1], dtype), X, Y, dtype)[0]
 
 
 def slope_product(term: Term, number: int, X: Doubles, Y: Doubles, V: Doubles) -> Doubles:
     """Return the product of `slope_matrix`, which has no pole, with vectors, tile by tile."""
-    sloped, known = _sloped(term, number, X.shape[1])
+    sloped, known = _sloped(term, number, X.shape[1], DOUBLE)
     rows, columns = (TiledRows.of(each, sloped, DOUBLE) for each in (X, Y))
     parts = [multiply(known, rows, columns, V[:, some], False)[0] for some in _columns(V)]
     return rows.take(np.concatenate(parts, axis=1))
 
 
-def _sloped(term: Term, number: int, dim: int) -> tuple[Term, FactorArrays]:
+def _sloped(term: Term, number: int, dim: int, dtype: Any) -> tuple[Term, FactorArrays]:
     factors = [_by_differences(factor) for factor in term.factors]
     factors[number] = _slope_of(factors[number])
-    known = FactorArrays.of(factors, dim, np.float64, [math.inf] * len(factors))
+    known = FactorArrays.of(factors, dim, dtype, [math.inf] * len(factors))
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
     return Term(tuple(factors)), known

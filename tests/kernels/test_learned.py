@@ -164,7 +164,33 @@ def test_gradient_by_differences_on_the_sphere(kernel):
         check_gradient(criterion, np.array(theta))
     # A rough kernel's series, cut at degree 4,096, itself is off by so much.
     exact = criterion.part.kernel(np.array([-1.0]))(X)
-    np.testing.assert_allclose(criterion.part.matrix(np.array([-1.0])), exact, atol=1e-4)
+    np.testing.assert_allclose(criterion.part.matrix(np.array([-1.0]), float), exact, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *SHIFT_INVARIANT,
+        SphereMatern(1.5, "learn"),
+        Product([([0, 1], Gaussian("learn")), ([1, 2], Matern(0.5, "learn")), ([0], Polynomial())]),
+        Sum([([0, 2], Gaussian("learn")), ([1], Product(Laplacian("learn-isotropic")))], [0.3, 2]),
+    ],
+    ids=named,
+)
+@pytest.mark.parametrize("noise", [0.001, 0.1])
+def test_single_precision_is_right_to_a_share_of_what_settles(kernel, noise):
+    X, Y = table(300)
+    X = sphere(300, 3) if isinstance(kernel, SphereMatern) else X
+    criterion = criterion_of(kernel, X, Y)
+    theta = np.append(np.zeros(criterion.part.low.size), math.log(noise))
+    value, gradient = criterion(theta)
+    criterion.settled = 2.5e-7 / noise
+    quick, about = criterion(theta)
+    assert quick != value
+    assert quick == pytest.approx(value, abs=criterion.settled * len(X) / 2)
+    np.testing.assert_allclose(about, gradient, rtol=1e-3, atol=criterion.settled * len(X))
+    criterion.settled /= 2  # too little for single precision
+    assert criterion(theta)[0] == value
 
 
 def test_weighted_blocks_are_the_reference():
