@@ -17,7 +17,7 @@ Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit col
 """
 
 from cython cimport floating
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport parallel, prange, threadid
 from libc.stdint cimport int32_t
 
 from .checks cimport agree, inside
@@ -95,20 +95,20 @@ def harmonic_features(
     scales = scratch + n_threads * size
     for i in range(padded(count, lanes)):
         scales[i] = scale[min(i, count - 1)]
-    for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
-                        num_threads=n_threads):
-        i = group * lanes
-        rows = min(lanes, n - i)
-        factor = scratch + threadid() * size
-        node = factor + n_factors * lanes
-        ring = node + n_nodes * lanes
-        row = ring + rings * lanes
-        _nodes(&X[i, 0], d, <int> rows, &runs[0, 0], runs.shape[0], &steps[0, 0], &tree[0, 0],
-               &tree_scale[0], n_powers, degrees, n_nodes, row + (whole + lanes) * lanes, factor,
-               node, lanes)
-        load_radial(&radial[0 if ldr == 0 else i, 0], ldr, <int> rows, rings, ring)
-        write_group(factor, node, ring, place, scales, row, &out[i, 0], ldo, rows, count, lanes,
-                    stream)
+    with nogil, parallel(num_threads=n_threads):
+        for group in prange((n + lanes - 1) // lanes, schedule="static"):
+            i = group * lanes
+            rows = min(lanes, n - i)
+            factor = scratch + threadid() * size
+            node = factor + n_factors * lanes
+            ring = node + n_nodes * lanes
+            row = ring + rings * lanes
+            _nodes(&X[i, 0], d, <int> rows, &runs[0, 0], runs.shape[0], &steps[0, 0],
+                   &tree[0, 0], &tree_scale[0], n_powers, degrees, n_nodes,
+                   row + (whole + lanes) * lanes, factor, node, lanes)
+            load_radial(&radial[0 if ldr == 0 else i, 0], ldr, <int> rows, rings, ring)
+            write_group(factor, node, ring, place, scales, row, &out[i, 0], ldo, rows, count,
+                        lanes, stream)
         GZK_FENCE()
     gzk_free(scratch)
     gzk_free(place)

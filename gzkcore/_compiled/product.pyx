@@ -14,7 +14,7 @@ Layout     A (n, W), out (n, count) any row stride, unit column stride. Each ent
 """
 
 from cython cimport floating
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport parallel, prange, threadid
 from libc.stdint cimport int32_t
 
 from .checks cimport agree, inside
@@ -88,18 +88,18 @@ def product_features(
     # Second factors are counted from the first node.
     for i in range(n_nodes):
         steps[2 * i], steps[2 * i + 1] = tree[i, 0], tree[i, 1] - base
-    for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
-                        num_threads=n_threads):
-        i = group * lanes
-        rows = min(lanes, n - i)
-        entry = scratch + threadid() * size
-        row = entry + (base + n_nodes) * lanes
-        for j in range(lanes):
-            entry[j] = 1
-        load_radial(&A[i, 0], width, <int> rows, width, entry + lanes)
-        nodes(<const floating*> NULL, entry, steps, one, entry + base * lanes, 0, n_nodes)
-        write_group(entry, entry, entry, place, one, row, &out[i, 0], ldo, rows, count, lanes,
-                    stream)
+    with nogil, parallel(num_threads=n_threads):
+        for group in prange((n + lanes - 1) // lanes, schedule="static"):
+            i = group * lanes
+            rows = min(lanes, n - i)
+            entry = scratch + threadid() * size
+            row = entry + (base + n_nodes) * lanes
+            for j in range(lanes):
+                entry[j] = 1
+            load_radial(&A[i, 0], width, <int> rows, width, entry + lanes)
+            nodes(<const floating*> NULL, entry, steps, one, entry + base * lanes, 0, n_nodes)
+            write_group(entry, entry, entry, place, one, row, &out[i, 0], ldo, rows, count, lanes,
+                        stream)
         GZK_FENCE()
     gzk_free(scratch)
     gzk_free(place)
