@@ -5,6 +5,10 @@ Each costs as much as a look at the indices, once a call. An array that is None 
 
 from libc.stdint cimport int32_t, int64_t
 
+# To let other Python threads run takes as long as a look at so many indices.
+cdef enum:
+    FEW = 256
+
 # What indices are made of.
 ctypedef fused integer:
     int
@@ -20,15 +24,25 @@ cdef inline int agree(bint they_do, str what) except -1:
     return 0
 
 
+cdef inline Py_ssize_t _outside(const integer* indices, Py_ssize_t count, Py_ssize_t stride,
+                                Py_ssize_t end) noexcept nogil:
+    """The first of some indices that is not below `end`, or -1."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        if indices[i * stride] < 0 or indices[i * stride] >= end:
+            return i
+    return -1
+
+
 cdef inline int inside(const integer* indices, Py_ssize_t count, Py_ssize_t stride, Py_ssize_t end,
                        str what) except -1:
     """Raise ValueError unless indices, each `stride` behind the one before, are below `end`."""
-    cdef Py_ssize_t i, out = -1
-    with nogil:
-        for i in range(count):
-            if indices[i * stride] < 0 or indices[i * stride] >= end:
-                out = i
-                break
+    cdef Py_ssize_t out
+    if count < FEW:
+        out = _outside(indices, count, stride, end)
+    else:
+        with nogil:
+            out = _outside(indices, count, stride, end)
     if out >= 0:
         raise ValueError(
             f"{what} has {indices[out * stride]}, not from 0 to {end - 1}; fit the model again")

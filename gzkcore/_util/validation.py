@@ -35,6 +35,7 @@ MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a
 ASYMMETRY, SQUARE = 1e-4, 256
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
+FEW_VALUES = 1024  # each is looked at sooner than their sum
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 Arguments = ParamSpec("Arguments")
@@ -571,6 +572,8 @@ def is_finite(values: Any) -> bool:
     values = values.data if sparse.issparse(values) else values
     if values.dtype.kind not in "fc":
         return True
+    if values.size < FEW_VALUES:
+        return bool(np.isfinite(values).all())
     with np.errstate(all="ignore"):
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 

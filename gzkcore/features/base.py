@@ -48,6 +48,7 @@ STREAM_BYTES = 1 << 24
 # From here on features are looked at for what is no number: a bound on coordinates of rows, and,
 # where features are products of several sums of coordinates, one on such a product.
 FAR, FAR_PRODUCT = 1e4, 1e18
+_SWAPPED = np.dtype(np.float32).newbyteorder()
 
 
 class TruncationWarning(UserWarning):
@@ -189,7 +190,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         on CPUs with the same instruction set. Where BLAS multiplies matrices, which the notes of a
         class say, they agree up to rounding.
         """
-        check_is_fitted(self, "_n_features_out")
+        if "_n_features_out" not in vars(self):  # to ask scikit-learn takes longer than a row
+            check_is_fitted(self, "_n_features_out")
         if is_dask(X):
             from .dask import transform
 
@@ -341,10 +343,16 @@ class Projection(SumMap):
         return rows
 
 
+def packed(X: Floats) -> Floats:
+    """Return rows as kernels read them, in C order and aligned: themselves, if they are."""
+    flags = X.flags
+    return X if flags.c_contiguous and flags.aligned else np.require(X, None, ["C", "ALIGNED"])
+
+
 def call_kernel(for_dense: Any, for_sparse: Any, X: Rows, *given: Any) -> Any:
     """Call a kernel with dense rows, or the one for sparse rows with CSR."""
     if isinstance(X, np.ndarray):
-        return for_dense(np.require(X, requirements=["C", "ALIGNED"]), *given)
+        return for_dense(packed(X), *given)
     return for_sparse(X.data, X.indices, X.indptr, *given)
 
 
@@ -365,7 +373,7 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
         raise TypeError("X is a Dask collection; fit with gzkcore.features.dask.fit(features, X)")
     given: Any = X
     if isinstance(given, np.ndarray) or sparse.issparse(given):
-        swapped = given.dtype == np.dtype(np.float32).newbyteorder()
+        swapped = given.dtype == _SWAPPED
         given = given.astype(np.float32) if swapped else given  # scikit-learn would make it float64
     check_sparse(X)
     rows: Rows = validate_data(

@@ -31,7 +31,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
-from .base import KernelMap, cast_once, contiguous, tiles, warn_if_trivial
+from .base import KernelMap, cast_once, contiguous, packed, tiles, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = [
@@ -471,9 +471,8 @@ def _fill(X: Rows, W: Floats, phase: float, out: Floats, stream: bool) -> None:
         _fourier.fourier_features_sparse(X.data, X.indices, X.indptr, W, *rest, stream, threads)
         return
     blas, threads = dim > _FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
-    packed = np.require(X, requirements=["C", "ALIGNED"])
     with limit_blas(1) if blas else nullcontext():
-        _fourier.fourier_features(packed, W, *rest, blas, stream, threads)
+        _fourier.fourier_features(packed(X), W, *rest, blas, stream, threads)
 
 
 def _normal_outside(dim: int, radius: float) -> float:

@@ -31,7 +31,7 @@ class Polar:
     @functools.cached_property
     def scale(self) -> Doubles:
         """What each column is multiplied by."""
-        return np.broadcast_to(self.kernel.scale(), self.dim).astype(np.float64)
+        return np.full(self.dim, self.kernel.scale(), dtype=np.float64)
 
     @property
     def unit(self) -> float:

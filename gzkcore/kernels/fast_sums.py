@@ -451,7 +451,7 @@ def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
     """Say whether there may be cheaper sums than those of tiles."""
     few = len(X) * len(X if Y is None else Y) < LEAST_VALUES
     few_columns = isinstance(kernel, Transformed) or X.shape[1] <= MOST_COLUMNS
-    return has_finufft() and not few and few_columns
+    return not few and few_columns and has_finufft()
 
 
 def _order(X: Doubles, distance: Distance) -> Integers:

@@ -341,8 +341,8 @@ class Folded:
         table, low, high = self._table, self._low, self._high
         out = np.empty((norms.size, table.shape[2]), dtype=dtype)
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
-        outside = np.flatnonzero((norms < low) | (norms > high))
-        if outside.size:
+        if norms.min(initial=low) < low or norms.max(initial=high) > high:
+            outside = np.flatnonzero((norms < low) | (norms > high))
             out[outside] = self._fold(
                 self._radial.exact(norms[outside], self._columns, row_products)
             )

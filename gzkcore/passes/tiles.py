@@ -79,8 +79,6 @@ class Tiles:
     def __init__(self, features: Any, X: Any, n_rows: int, name: str = "X"):
         self.features, self.X, self.name = features, X, name
         self.buffer: Floats | None = None
-        if "out" in inspect.signature(features.transform).parameters:
-            self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
         if sparse.issparse(X):
             X.check_format(full_check=True)  # no index beyond its columns
         while isinstance(features, FrozenEstimator):
@@ -88,6 +86,8 @@ class Tiles:
         # A map of this package, unless its class has a transform of its own, which does more.
         ours = getattr(type(features), "transform", None) is RowMap.transform
         self.map: RowMap | None = features if ours else None
+        if ours or "out" in inspect.signature(self.features.transform).parameters:
+            self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
         if self.map is not None:  # as wide as in fit
             lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
             validate_data(self.map, X[:1], reset=False, **lenient)

@@ -180,10 +180,12 @@ class _Tables(NamedTuple):
     columns: Integers  # factor and product of each harmonic
     scale: Doubles
 
-    def cast(self, dtype: np.dtype[Any]) -> Self:
-        """Return the tables with floats of this type."""
+    def of(self, nodes: Integers, ring: Integers, dtype: np.dtype[Any]) -> Self:
+        """Return the tables of some columns, with floats of this type."""
+        columns, scale = np.column_stack([self.columns[nodes], ring]), self.scale[nodes]
+        made = self._replace(columns=columns, scale=scale)
         floats = "steps", "tree_scale", "scale"
-        made = self._replace(**{name: getattr(self, name).astype(dtype) for name in floats})
+        made = made._replace(**{name: getattr(made, name).astype(dtype) for name in floats})
         lock(made)
         return made
 
@@ -232,17 +234,18 @@ class HarmonicTree:
         stream: bool = False,
     ) -> None:
         """out[:, c] = radial[:, ring[c]] times harmonic number nodes[c]."""
-        tables = self._cast.get(X.dtype)
-        if tables is None:
-            tables = self._cast[X.dtype] = self._tables.cast(X.dtype)
+        made = self._cast.get(X.dtype)
+        if made is None or made[0] is not nodes or made[1] is not ring:
+            made = self._cast[X.dtype] = nodes, ring, self._tables.of(nodes, ring, X.dtype)
+        tables = made[2]
         _harmonics.harmonic_features(
             X, radial, tables.runs, tables.steps, tables.tree, tables.tree_scale, tables.n_powers,
-            np.column_stack([tables.columns[nodes], ring]), tables.scale[nodes], out, stream,
-            n_threads(4 * out.size),
+            tables.columns, tables.scale, out, stream, n_threads(4 * out.size),
         )  # fmt: skip
 
     @functools.cached_property
-    def _cast(self) -> dict[np.dtype[Any], _Tables]:
+    def _cast(self) -> dict[np.dtype[Any], tuple[Integers, Integers, _Tables]]:
+        """The tables of the columns that were last asked for, in each type."""
         return {}
 
     @functools.cached_property

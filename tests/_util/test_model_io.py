@@ -381,7 +381,7 @@ NOT_KEPT = {
     "_draws": "drawn again when a standard deviation is asked for",
     "_progress": "tells callbacks how far a fit is",
     "_tables": "of a HarmonicTree, made again where features are asked for",
-    "_cast": "the same tables in other types",
+    "_cast": "the tables of the last columns, in each type",
     "_trusted": "says that parameters were checked, which are checked again",
 }
 
