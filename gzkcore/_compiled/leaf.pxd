@@ -62,6 +62,10 @@ cdef extern from "leaf.h" nogil:
     void gzk_columns_f64(const double* factor, const double* node, const double* radial,
                          const int32_t* column, const double* scale, double* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
+    void gzk_polynomials_f32(const double* table, double s, Py_ssize_t top, Py_ssize_t count,
+                             float* out)
+    void gzk_polynomials_f64(const double* table, double s, Py_ssize_t top, Py_ssize_t count,
+                             double* out)
 
 # What lies between the scratch of two threads, in elements: a page, or the prefetcher of one takes
 # lines that another is writing.
@@ -145,6 +149,14 @@ cdef inline void load_radial(const floating* rows, Py_ssize_t ld, int count, Py_
         gzk_load_radial_f32(rows, ld, count, columns, out)
     else:
         gzk_load_radial_f64(rows, ld, count, columns, out)
+
+
+cdef inline void polynomials(const double* table, double s, Py_ssize_t top, Py_ssize_t count,
+                             floating* out) noexcept nogil:
+    if floating is float:
+        gzk_polynomials_f32(table, s, top, count, out)
+    else:
+        gzk_polynomials_f64(table, s, top, count, out)
 
 
 cdef inline void columns_of(const floating* factor, const floating* node, const floating* radial,

@@ -378,3 +378,37 @@ static void NAME(gzk_load_radial)(const REAL *rows, ptrdiff_t ld, int count, ptr
     for (; c < columns; c++)
         for (int r = 0; r < LANES; r++) out[c * LANES + r] = r < count ? rows[r * ld + c] : (REAL)0;
 }
+
+/* out[j] <- sum_p table[p, j] s^p for p = 0..top and `wide` vectors of columns, in double (Horner). */
+GZK_INLINE void NAME(gzk_polynomials_of)(const double *table, double s, ptrdiff_t top, ptrdiff_t ld,
+                                         REAL *out, const int wide)
+{
+    gzk_vec_f64 sum[4];
+    for (int w = 0; w < wide; w++)
+        sum[w] = *(const gzk_mem_f64 *)(table + top * ld + w * GZK_LANES_F64);
+    for (ptrdiff_t p = top - 1; p >= 0; p--)
+        for (int w = 0; w < wide; w++)
+            sum[w] = sum[w] * s + *(const gzk_mem_f64 *)(table + p * ld + w * GZK_LANES_F64);
+    double values[4 * GZK_LANES_F64];
+    memcpy(values, sum, wide * sizeof(sum[0]));
+    for (int i = 0; i < wide * GZK_LANES_F64; i++) out[i] = (REAL)values[i];
+}
+
+/* The same of `count` columns, the last vector with some again. Sums stay in registers: in memory, each
+ * step waits for a store. */
+static void NAME(gzk_polynomials)(const double *table, double s, ptrdiff_t top, ptrdiff_t count,
+                                  REAL *out)
+{
+    ptrdiff_t j = 0;
+    for (; j + 4 * GZK_LANES_F64 <= count; j += 4 * GZK_LANES_F64)
+        NAME(gzk_polynomials_of)(table + j, s, top, count, out + j, 4);
+    for (; j < count && GZK_LANES_F64 <= count; j += GZK_LANES_F64) {
+        if (j + GZK_LANES_F64 > count) j = count - GZK_LANES_F64;
+        NAME(gzk_polynomials_of)(table + j, s, top, count, out + j, 1);
+    }
+    for (; j < count; j++) {
+        double value = table[top * count + j];
+        for (ptrdiff_t p = top - 1; p >= 0; p--) value = value * s + table[p * count + j];
+        out[j] = (REAL)value;
+    }
+}

@@ -23,6 +23,7 @@ from libc.math cimport INFINITY, exp, fabs, lgamma, log, sqrt
 
 from .checks cimport agree
 from .counts cimport log_square, real_alpha, real_log_alpha
+from .leaf cimport polynomials
 from .recurrence cimport following
 
 
@@ -71,29 +72,12 @@ def interpolate(
         s = (norms[i] - low) * inverse
         bin = <Py_ssize_t> s if 1 <= s < bins else bins - 1 if s >= bins else 0
         s = 2.0 * (s - bin) - 1.0
-        _local(&table[bin, 0, 0], s, top, K, &out[i, 0])
+        polynomials(&table[bin, 0, 0], s, top, K, &out[i, 0])
 
 
+# Points, or directions, that are worked on while their sums stay in L1.
 cdef enum:
     STRIP = 64
-
-
-cdef inline void _local(const double* table, double s, Py_ssize_t top, Py_ssize_t K,
-                        floating* out) noexcept nogil:
-    """Horner's rule for a strip of columns at a time, so that the sums stay in L1."""
-    cdef double[STRIP] value
-    cdef Py_ssize_t j, p, first, count
-    first = 0
-    while first < K:
-        count = min(<Py_ssize_t> STRIP, K - first)
-        for j in range(count):
-            value[j] = table[top * K + first + j]
-        for p in range(top - 1, -1, -1):
-            for j in range(count):
-                value[j] = value[j] * s + table[p * K + first + j]
-        for j in range(count):
-            out[first + j] = <floating> value[j]
-        first = first + STRIP
 
 
 def zonal_sum(
