@@ -316,48 +316,58 @@ GZK_INLINE VEC NAME(gzk_column)(const REAL *factor, const REAL *node, const REAL
            * (*(const MEM *)(factor + at[0]) * *(const MEM *)(node + at[1]));
 }
 
-/* out (LANES, count) <- the columns, transposed in registers so that a point's columns adjoin.
- * count is a multiple of LANES. */
+/* v[i] <- LANES columns of point i, transposed in registers. */
+GZK_INLINE void NAME(gzk_block)(const REAL *factor, const REAL *node, const REAL *radial,
+                                const int32_t *at, const REAL *scale, VEC *v)
+{
+#if GZK_CAN_SHUFFLE
+    GZK_UNROLL
+    for (int i = 0; i < LANES / 2; i++) {
+        const int j = i + LANES / 2;
+        VEC a = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[i]);
+        VEC b = NAME(gzk_column)(factor, node, radial, at + 3 * j, scale[j]);
+        v[2 * i] = __builtin_shufflevector(a, b, CONSTANT(GZK_LO));
+        v[2 * i + 1] = __builtin_shufflevector(a, b, CONSTANT(GZK_HI));
+    }
+#else
+    for (int i = 0; i < LANES; i++)
+        v[i] = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[i]);
+#endif
+    NAME(gzk_transpose)(v, GZK_CAN_SHUFFLE);
+}
+
+/* out (LANES, count) <- the columns of a point beside each other. count is a multiple of LANES. */
 static void NAME(gzk_columns_near)(const REAL *factor, const REAL *node, const REAL *radial,
                                    const int32_t *column, const REAL *scale, REAL *out,
                                    ptrdiff_t ldo, ptrdiff_t count)
 {
     for (ptrdiff_t c = 0; c < count; c += LANES) {
-        const int32_t *at = column + 3 * c;
         VEC v[LANES];
-#if GZK_CAN_SHUFFLE
-        GZK_UNROLL
-        for (int i = 0; i < LANES / 2; i++) {
-            const int j = i + LANES / 2;
-            VEC a = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[c + i]);
-            VEC b = NAME(gzk_column)(factor, node, radial, at + 3 * j, scale[c + j]);
-            v[2 * i] = __builtin_shufflevector(a, b, CONSTANT(GZK_LO));
-            v[2 * i + 1] = __builtin_shufflevector(a, b, CONSTANT(GZK_HI));
-        }
-#else
-        for (int i = 0; i < LANES; i++)
-            v[i] = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[c + i]);
-#endif
-        NAME(gzk_transpose)(v, GZK_CAN_SHUFFLE);
+        NAME(gzk_block)(factor, node, radial, column + 3 * c, scale + c, v);
         for (int i = 0; i < LANES; i++) *(MEM *)(out + i * ldo + c) = v[i];
     }
 }
 
-/* The same; with `stream` past the cache, two lines of a point at a time by way of `near`: stores of
- * one line, each on a page of its own, took 1.4 times as long, and of half a line (AVX2) 4 times. */
+/* The same; with `stream` past the cache, two lines of a point at a time, all but their last vectors by
+ * way of `near`: stores of one line, each on a page of its own, took 1.4 times as long, and of half a
+ * line (AVX2) 4 times. */
 static void NAME(gzk_columns)(const REAL *factor, const REAL *node, const REAL *radial,
                               const int32_t *column, const REAL *scale, REAL *out, ptrdiff_t ldo,
                               ptrdiff_t count, int stream)
 {
-    enum { WIDE = 128 / sizeof(VEC) };
-    VEC near[LANES][WIDE];
+    enum { LAST = 128 / sizeof(VEC) - 1 };
+    VEC near[LANES][LAST], v[LANES];
     ptrdiff_t c = 0;
-    for (; stream && c + WIDE * LANES <= count; c += WIDE * LANES) {
+    for (; stream && c + (LAST + 1) * LANES <= count; c += LANES) {
         NAME(gzk_columns_near)(factor, node, radial, column + 3 * c, scale + c, (REAL *)near,
-                               WIDE * LANES, WIDE * LANES);
-        for (int i = 0; i < LANES; i++)
-            for (int v = 0; v < WIDE; v++)
-                NAME(gzk_store)(out + i * ldo + c + v * LANES, near[i][v], 1);
+                               LAST * LANES, LAST * LANES);
+        REAL *row = out + c;
+        c += LAST * LANES;
+        NAME(gzk_block)(factor, node, radial, column + 3 * c, scale + c, v);
+        for (int i = 0; i < LANES; i++, row += ldo) {
+            for (int w = 0; w < LAST; w++) NAME(gzk_store)(row + w * LANES, near[i][w], 1);
+            NAME(gzk_store)(row + LAST * LANES, v[i], 1);
+        }
     }
     NAME(gzk_columns_near)(factor, node, radial, column + 3 * c, scale + c, out + c, ldo, count - c);
 }
