@@ -218,8 +218,8 @@ cdef inline int _tile(const floating* x, Py_ssize_t ldx, Py_ssize_t count, const
 
 
 cdef inline void _write_strips(const floating* acc, Py_ssize_t low, Py_ssize_t high,
-                              Py_ssize_t count, Py_ssize_t lanes, Columns columns, floating* strip,
-                              floating* out, Py_ssize_t ldo) noexcept nogil:
+                               Py_ssize_t count, Py_ssize_t lanes, Columns columns, floating* strip,
+                               floating* out, Py_ssize_t ldo) noexcept nogil:
     """Write the sums `low` to `high` of `count` rows, or their waves, strip by strip."""
     cdef Py_ssize_t j = low, stop, r
     while j < high:
