@@ -48,6 +48,7 @@ STREAM_BYTES = 1 << 24
 # From here on features are looked at for what is no number: a bound on coordinates of rows, and,
 # where features are products of several sums of coordinates, one on such a product.
 FAR, FAR_PRODUCT = 1e4, 1e18
+PRODUCTS = 16  # flops of a thread that take as long as an operation, about
 _SWAPPED = np.dtype(np.float32).newbyteorder()
 
 
@@ -210,7 +211,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_arrays()
         stream, n_rows = out.nbytes > STREAM_BYTES, X.shape[0]
-        work, finite = 0.0 if self._in_tiles else self._flops(density_of(X)), True
+        work = 0.0 if self._in_tiles else self._flops(density_of(X))
+        work, finite = work / (PRODUCTS * n_threads()), True  # each thread has rows
         for rows in in_parts(n_rows, work):
             whole = rows.stop - rows.start == n_rows
             finite &= bool(self._write(X if whole else X[rows], out[rows], stream))
