@@ -41,7 +41,7 @@ from .aliases import as_kernel
 from .base import Kernel, asks_targets
 from .gradients import gradients
 from .learned_parts import Part, part_of
-from .marginal_likelihood import SETTLED, Block, Criterion, Place
+from .marginal_likelihood import HOPELESS, SETTLED, Block, Criterion, Place
 from .product import Product
 from .shift_invariant import Matern, ShiftInvariantKernel
 from .sum import Sum
@@ -235,6 +235,11 @@ def learned(
         )
     begun = None if start is None else start._place
     best, chosen = table.best_of(candidates(kernel), few, begun, below)
+    if best.place.value >= HOPELESS:
+        raise ValueError(
+            f"kernel={kernel!r} has values up to {best.part.largest:.3g} on X, so that K plus the "
+            "noise is singular to rounding; scale the columns of X, or the weights of a Sum"
+        )
     looked_at, more = chosen, order[n_rows : (1 + MOST_BLOCKS) * n_rows]
     if refine and more.size:
         best, looked_at = table.refined(best, chosen, more)

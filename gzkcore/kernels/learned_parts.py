@@ -86,6 +86,7 @@ class Part:
 
     low: Doubles  # (n,), where n is the number of lengths, and the middle is 0
     high: Doubles
+    largest: float = 1.0  # k(x, x) of a row
 
     def kernel(self, theta: Doubles) -> Kernel:
         """Return the resolved kernel."""
@@ -114,6 +115,7 @@ class Fixed(Part):
     def __init__(self, kernel: Kernel, sample: Doubles) -> None:
         self._kernel, self._matrix = kernel, matrix_of(kernel, sample)
         self.low = self.high = np.empty(0)
+        self.largest = float(self._matrix.diagonal().max())
 
     def on(self, X: Rows, chosen: Integers) -> "Fixed":
         return Fixed(self._kernel, _sample(X, chosen))
@@ -280,12 +282,20 @@ class Parts(Part):
         self.weights = given.weights_of(len(pairs)) if isinstance(given, Sum) else None
         self.low = np.concatenate([part.low for part in self.parts])
         self.high = np.concatenate([part.high for part in self.parts])
+        self._measure()
 
     def on(self, X: Rows, chosen: Integers) -> Self:
         other = copy.copy(self)
         pairs = zip(self.parts, self.index, strict=True)
         other.parts = [part.on(X[:, index], chosen) for part, index in pairs]
+        other._measure()
         return other
+
+    def _measure(self) -> None:
+        """Set `largest`, or a bound."""
+        largest = np.array([part.largest for part in self.parts])
+        of_sum = None if self.weights is None else np.dot(self.weights, largest)
+        self.largest = float(largest.prod() if of_sum is None else of_sum)
 
     def _each(self, theta: Doubles) -> list[tuple[Part, Doubles]]:
         ends = np.cumsum([part.low.size for part in self.parts])[:-1]

@@ -8,8 +8,8 @@ of covariance tau_q M,
 N is smallest where the targets are most likely; log lengths and log noise have normal priors. With
 a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1, the derivative of N is -1/2 sum_ij Q_ij
 dM_ij. An evaluation takes m^3 multiply-adds: half of that or less for the factor of M, the rest for
-its inverse. In single precision it takes half the time, with errors of N of about eps m / noise:
-that is used where less than what ends the search.
+its inverse. In single precision it takes half the time, with errors of N of about eps m max k(x, x)
+/ noise. It is used where these are below half of what ends the search.
 
 Several blocks of rows are treated as independent (a composite likelihood): log det M and y^T M^-1 y
 are sums over the blocks, and m is the total number of rows.
@@ -45,7 +45,7 @@ SHORTER = 6  # so many times at most
 IDLE = 2  # a step that brings little may have been a bad one
 ROUNDING = 1e-8  # the cosine of a step and its change of the gradient that may be 0
 
-SINGLE = 0.5  # of what settles: errors of N where single precision is used
+SINGLE = 0.5  # of what settles: errors of N up to which single precision is used
 
 HOPELESS = 1e25  # the value where M is not positive definite to rounding
 
@@ -66,15 +66,16 @@ class Criterion:
         self.part = blocks[0].part
         self.n_rows = sum(len(block.targets) for block in blocks)
         spreads = [1.0 if block.spread is None else block.spread.min() for block in blocks]
-        self.least_spread, self.settled = min(spreads), 0.0
+        largest = max(block.part.largest for block in blocks)
+        self.rounding = float(np.finfo(np.float32).eps) * largest / min(spreads)
+        self.settled = 0.0
 
     def __call__(self, theta: Doubles) -> tuple[float, Doubles]:
         """Return N and its gradient."""
         self.evaluations += 1
         n_targets = self.blocks[0].targets.shape[1]
         solved, value, tau = [], 0.0, np.zeros(n_targets)
-        noise = math.exp(theta[-1]) * self.least_spread
-        single = np.finfo(np.float32).eps <= SINGLE * self.settled * noise
+        single = self.rounding <= SINGLE * self.settled * math.exp(theta[-1])
         for block in self.blocks:
             found = _solved(block, theta, np.dtype(np.float32 if single else np.float64))
             if found is None:

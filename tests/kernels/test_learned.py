@@ -184,13 +184,26 @@ def test_single_precision_is_right_to_a_share_of_what_settles(kernel, noise):
     criterion = criterion_of(kernel, X, Y)
     theta = np.append(np.zeros(criterion.part.low.size), math.log(noise))
     value, gradient = criterion(theta)
-    criterion.settled = 2.5e-7 / noise
+    criterion.settled = 2.1 * criterion.rounding / noise
     quick, about = criterion(theta)
     assert quick != value
     assert quick == pytest.approx(value, abs=criterion.settled * len(X) / 2)
     np.testing.assert_allclose(about, gradient, rtol=1e-3, atol=criterion.settled * len(X))
     criterion.settled /= 2  # too little for single precision
     assert criterion(theta)[0] == value
+
+
+def test_single_precision_knows_how_large_values_are():
+    """Those of a polynomial of columns that are not scaled are beyond it."""
+    X, Y = table(300)
+    kernel = Product([([0, 2], Gaussian("learn")), ([1], Polynomial(degree=2))])
+    criterion = criterion_of(kernel, X * [1.0, 1000.0, 1.0], Y)
+    theta = np.array([0.0, 0.0, math.log(0.3)])
+    value, _ = criterion(theta)
+    criterion.settled = 1e-3
+    assert criterion(theta)[0] == value
+    with pytest.raises(ValueError, match="singular to rounding; scale the columns"):
+        learn_kernel(X * [1.0, 1e4, 1.0], Y, kernel)
 
 
 def test_weighted_blocks_are_the_reference():
