@@ -17,7 +17,6 @@ from ._util.checkpoint import Checkpoint as Checkpoint
 from ._util.config import show_config as show_config
 from ._util.model_io import load as load
 from ._util.model_io import save as save
-from .datasets import LatLonToSphere as LatLonToSphere
 from .evaluate.compare import compare as compare
 from .evaluate.plan import plan as plan
 from .features.adaptive import AdaptiveSketchFeatures as AdaptiveSketchFeatures
@@ -65,8 +64,8 @@ from .kernels.products import KernelOperator as KernelOperator
 from .kernels.products import kernel_diagonal as kernel_diagonal
 from .kernels.products import kernel_matrix as kernel_matrix
 from .kernels.products import kernel_product as kernel_product
+from .learn.agop import average_gradient_outer_product as average_gradient_outer_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
-from .learn.gradients import average_gradient_outer_product as average_gradient_outer_product
 from .learn.kernel_logistic import KernelLogisticRegression as KernelLogisticRegression
 from .learn.kernel_losses import KernelHuberRegressor as KernelHuberRegressor
 from .learn.kernel_losses import KernelPoissonRegressor as KernelPoissonRegressor
@@ -86,6 +85,7 @@ from .passes.clusters import ClusterAccumulator as ClusterAccumulator
 from .passes.gram import GramAccumulator as GramAccumulator
 from .passes.moments import MomentsAccumulator as MomentsAccumulator
 from .rows.open import open_batches as open_batches
+from .sphere.globe import LatLonToSphere as LatLonToSphere
 from .tabular.kernel_classifier import KernelClassifier as KernelClassifier
 from .tabular.kernel_regressor import KernelRegressor as KernelRegressor
 from .tabular.table_encoder import TableEncoder as TableEncoder

@@ -34,7 +34,7 @@ MODULES = {
     "kernel_ridge": ["learn.kernel_ridge", "learn.kernel_ridge_cv", "learn.kernel_ridge_classifier"],
     "kernels": ["kernels", "kernels.products", "kernels.radial"],
     "kmeans": ["learn.kmeans"],
-    "learned": ["kernels.learned", "learn.gradients"],
+    "learned": ["kernels.learned", "learn.agop"],
     "losses": ["solve.losses", "solve.newton", "learn.kernel_losses", "learn.kernel_quantile", "learn.kernel_logistic"],
     "maclaurin": ["features.maclaurin"],
     "metrics": ["metrics"],

@@ -10,8 +10,8 @@ from sklearn.utils import Bunch
 
 from gzkcore._util.typing import Doubles
 from gzkcore.datasets.downloads import SOURCES
-from gzkcore.datasets.globe import LatLonToSphere
 from gzkcore.datasets.sets import load
+from gzkcore.sphere.globe import LatLonToSphere
 
 # Name in the paper -> (name for `load`, whether its cells can be held against the printed ones,
 # what is different), the original first.

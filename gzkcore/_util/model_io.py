@@ -89,7 +89,7 @@ CLASSES = {
     "AdaptiveSketchFeatures": "gzkcore.features.adaptive:AdaptiveSketchFeatures",
     "MaclaurinFeatures": "gzkcore.features.maclaurin:MaclaurinFeatures",
     "NystromFeatures": "gzkcore.features.nystrom:NystromFeatures",
-    "_Precomputed": "gzkcore.features.nystrom:Precomputed",
+    "_Precomputed": "gzkcore.kernels.general:Precomputed",
     "PolySketchFeatures": "gzkcore.features.polysketch:PolySketchFeatures",
     "_Tree": "gzkcore.features.polysketch:_Tree",
     "CountSketch": "gzkcore.features.sketch:CountSketch",

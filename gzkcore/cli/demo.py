@@ -21,7 +21,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from gzkcore._util.memory import PeakMemory
-from gzkcore.datasets.globe import LatLonToSphere, lengthscale_km
 from gzkcore.datasets.sets import load
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
@@ -29,6 +28,7 @@ from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerF
 from gzkcore.kernels.zonal import Zonal
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
+from gzkcore.sphere.globe import LatLonToSphere, lengthscale_km
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING

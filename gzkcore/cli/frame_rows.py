@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import from_west, widest_gap
 from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.files import Table
@@ -25,6 +24,7 @@ from gzkcore.rows.frames import (
 from gzkcore.rows.index import is_comment
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
+from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.table_rows import FOLDS, copies_of
 
 from .arguments import TestBy, listed

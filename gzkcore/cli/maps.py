@@ -14,7 +14,6 @@ from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import as_plain, counted, fitted_to
-from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.evaluate.draw import (
     FAINT,
     NOTHING,
@@ -27,6 +26,7 @@ from gzkcore.evaluate.draw import (
 )
 from gzkcore.solve.kernel_system import HELD_ROWS
 from gzkcore.solve.preconditioners import FEW_COLUMNS
+from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 
 from .cells import GLOBE, Cells, Window
 from .recipes import PLACE

@@ -12,10 +12,10 @@ import numpy as np
 
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import seconds_told, shortened
-from gzkcore.datasets.globe import off_globe
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
 from gzkcore.rows.meaning import NUMBER
+from gzkcore.sphere.globe import off_globe
 from gzkcore.tabular.table_encoder import place_columns
 
 from .effects import draw_column, effect_of

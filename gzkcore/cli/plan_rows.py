@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
-from gzkcore.datasets.globe import LatLonToSphere
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import BadValueError
+from gzkcore.sphere.globe import LatLonToSphere
 
 from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.datasets.globe import from_west, off_globe
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
+from gzkcore.sphere.globe import from_west, off_globe
 
 PLACE = ("latitude", "longitude")  # what a frame calls the columns of --lat and --lon
 

@@ -1,4 +1,4 @@
-"""Real data sets by name, and the globe."""
+"""Real data sets by name."""
 
 import lazy_loader as _lazy
 

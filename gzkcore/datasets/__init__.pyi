@@ -1,3 +1,2 @@
-from .globe import LatLonToSphere as LatLonToSphere
 from .sets import load as load
 from .sets import open_batches as open_batches

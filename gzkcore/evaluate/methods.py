@@ -26,12 +26,13 @@ from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import ModifiedFourierFeatures, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.features.maclaurin import MaclaurinFeatures
-from gzkcore.features.nystrom import FunctionKernel, NystromFeatures, as_exact_kernel
+from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.features.polysketch import PolySketchFeatures
 from gzkcore.features.product import ProductFeatures
 from gzkcore.features.sketch import TensorSketchFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.general import FunctionKernel, as_exact_kernel
 from gzkcore.kernels.product import Product
 from gzkcore.kernels.shift_invariant import Gaussian, Laplacian
 from gzkcore.kernels.zonal import Zonal

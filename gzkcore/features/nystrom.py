@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,12 +20,12 @@ from gzkcore._util.linalg import eigh
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, floats, ints, nothing, stored, whole
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_array, dense
 from gzkcore._util.wording import counted
-from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel
+from gzkcore.kernels.general import FunctionKernel, KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import KernelMap, cast_once, check_unit, tiles, warn_if_trivial
@@ -36,69 +36,12 @@ __all__ = ["NystromFeatures"]
 Landmarks: TypeAlias = Literal["rpcholesky", "rls", "accelerated-rls", "kmeans++", "uniform"]
 RULES: tuple[Landmarks, ...] = get_args(Landmarks)
 
-# A kernel from outside: f(X, Y) -> matrix of shape (len(X), len(Y)).
-KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
-
 # Columns of the kernel matrix are kept while landmarks are chosen if they take no more bytes.
 _KEPT_BYTES = 1 << 28
 # Landmarks are proposed so many at a time, at least.
 _PROPOSALS = 32
 # What is left of k(x, x) by rounding, and of eigenvalues relative to the largest, in units of eps.
 _NOTHING, _ROUNDING = 100.0, 8.0
-
-
-class FunctionKernel(Kernel):
-    """The kernel of a function of two arrays of rows."""
-
-    def __init__(self, function: KernelFunction) -> None:
-        self.function = function
-
-    @property
-    def holds_function(self) -> bool:
-        return True
-
-    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
-        return self
-
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        X = np.asarray(X)
-        Y = X if Y is None else np.asarray(Y)
-        try:
-            values: Doubles = np.asarray(self.function(X, Y), dtype=np.float64)
-        except Exception as error:
-            error.add_note(
-                f"kernel={self.function!r} was called with arrays of {counted(len(X), 'row')} and "
-                f"{counted(len(Y), 'row')}; it must return one value for each pair of rows, as "
-                "those of sklearn.metrics.pairwise do"
-            )
-            raise
-        if values.shape != (X.shape[0], Y.shape[0]):
-            raise ValueError(
-                f"kernel={self.function!r} gave shape {values.shape} for {X.shape[0]} and "
-                f"{counted(Y.shape[0], 'row')}; it must take two arrays of rows and return "
-                "one value for each pair, as those of sklearn.metrics.pairwise do"
-            )
-        return values
-
-    def diag(self, X: Rows) -> Doubles:
-        parts = [dense(X[i : i + 64]) for i in range(0, X.shape[0], 64)]
-        return np.concatenate([np.diag(self(part)) for part in parts])
-
-
-class Precomputed(Kernel):
-    """The kernel of rows that are values of it already; landmarks are numbers of columns."""
-
-    _state = stored()
-
-    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
-        return self
-
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        X = np.asarray(X, dtype=np.float64)
-        return X if Y is None else X[:, np.asarray(Y)]
-
-    def diag(self, X: Rows) -> Doubles:
-        return np.asarray(X.diagonal(), dtype=np.float64)
 
 
 class NystromFeatures(KernelMap):
@@ -395,15 +338,6 @@ def _count(values: Doubles, dtype: Any) -> int:
     """How many eigenvalues, largest first, are more than rounding."""
     least = _ROUNDING * float(np.finfo(dtype).eps) * values[:1].max(initial=0.0)
     return int(np.count_nonzero(values > least))
-
-
-def as_exact_kernel(kernel: Any) -> Kernel:
-    """Return the kernel of an alias, of "precomputed", of a function of rows, or the kernel."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return Precomputed()
-    if callable(kernel) and not isinstance(kernel, Kernel | type):
-        return FunctionKernel(kernel)
-    return as_kernel(kernel)
 
 
 def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | None]:

@@ -1,7 +1,7 @@
 """The exact kernels; each knows what its approximations need.
 
     Kernel -> resolve -> tile form -> products with tiles of rows
-    base                 tile_form    products, gradients
+    base                 tile_form    products, slopes
            -> radial functions -> truncation: what features are made of
               families, radial    truncation
            -> learned parts -> marginal likelihood -> learned: what y says of its lengths
@@ -11,7 +11,7 @@
 - `aliases`: kernels by name
 - `families`, `radial`, `truncation`: radial functions, and where their series may stop
 - `learned`, `learned_parts`, `marginal_likelihood`: what is learned from y
-- `products`, `gradients`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
+- `products`, `slopes`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
 - `fast_sums`, `split`: the same in linear time, for places
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
 - `tile_matrix`: the matrix of a kernel from tiles, which a call returns; `points`: rows, checked

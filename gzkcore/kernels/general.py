@@ -1,7 +1,7 @@
-"""Any generalized zonal kernel, by its radial functions."""
+"""Kernels from outside: by radial functions, by a function of rows, or by their values."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,12 +9,18 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import series as _series
 from gzkcore._util.state import nothing, stored
 from gzkcore._util.threads import in_parts, n_threads
-from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import counted
 
+from .aliases import as_kernel
 from .base import Kernel
 from .points import cosines, row_norms, unit_rows
 
 __all__ = ["GeneralizedZonal"]
+
+# A kernel from outside: f(X, Y) -> matrix of shape (len(X), len(Y)).
+KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
 
 
 class GeneralizedZonal(Kernel):
@@ -118,3 +124,66 @@ class GeneralizedZonal(Kernel):
         for rows in in_parts(len(t), work):
             _series.generalized_zonal(h[rows], of_columns, t[rows], X.shape[1], out[rows], threads)
         return out
+
+
+class FunctionKernel(Kernel):
+    """The kernel of a function of two arrays of rows."""
+
+    def __init__(self, function: KernelFunction) -> None:
+        self.function = function
+
+    @property
+    def holds_function(self) -> bool:
+        return True
+
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
+        return self
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        X = np.asarray(X)
+        Y = X if Y is None else np.asarray(Y)
+        try:
+            values: Doubles = np.asarray(self.function(X, Y), dtype=np.float64)
+        except Exception as error:
+            error.add_note(
+                f"kernel={self.function!r} was called with arrays of {counted(len(X), 'row')} and "
+                f"{counted(len(Y), 'row')}; it must return one value for each pair of rows, as "
+                "those of sklearn.metrics.pairwise do"
+            )
+            raise
+        if values.shape != (X.shape[0], Y.shape[0]):
+            raise ValueError(
+                f"kernel={self.function!r} gave shape {values.shape} for {X.shape[0]} and "
+                f"{counted(Y.shape[0], 'row')}; it must take two arrays of rows and return "
+                "one value for each pair, as those of sklearn.metrics.pairwise do"
+            )
+        return values
+
+    def diag(self, X: Rows) -> Doubles:
+        parts = [dense(X[i : i + 64]) for i in range(0, X.shape[0], 64)]
+        return np.concatenate([np.diag(self(part)) for part in parts])
+
+
+class Precomputed(Kernel):
+    """The kernel of rows that are values of it already; landmarks are numbers of columns."""
+
+    _state = stored()
+
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
+        return self
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        X = np.asarray(X, dtype=np.float64)
+        return X if Y is None else X[:, np.asarray(Y)]
+
+    def diag(self, X: Rows) -> Doubles:
+        return np.asarray(X.diagonal(), dtype=np.float64)
+
+
+def as_exact_kernel(kernel: Any) -> Kernel:
+    """Return the kernel of an alias, of "precomputed", of a function of rows, or the kernel."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return Precomputed()
+    if callable(kernel) and not isinstance(kernel, Kernel | type):
+        return FunctionKernel(kernel)
+    return as_kernel(kernel)

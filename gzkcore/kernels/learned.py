@@ -39,11 +39,11 @@ from gzkcore._util.warn import warn
 
 from .aliases import as_kernel
 from .base import Kernel, asks_targets
-from .gradients import gradients
 from .learned_parts import Part, part_of
 from .marginal_likelihood import HOPELESS, SETTLED, Block, Criterion, Place
 from .product import Product
 from .shift_invariant import Matern, ShiftInvariantKernel
+from .slopes import gradients
 from .sum import Sum
 from .transformed import Transformed
 from .zonal import SphereMatern

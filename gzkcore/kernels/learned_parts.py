@@ -26,11 +26,11 @@ from gzkcore._util.typing import Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import dense
 
 from .base import LEARNED, Kernel
-from .gradients import STEEPEST
 from .points import check_unit_norms, row_norms, unit_rows
 from .product import Product
 from .products import matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
+from .slopes import STEEPEST
 from .sum import Sum
 from .tile_form import ABSOLUTE, EXPONENTIAL
 from .zonal import SphereKernel

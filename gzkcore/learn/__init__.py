@@ -15,6 +15,6 @@ On the whole kernel, by conjugate gradients:
 
 - `kernel_ridge`, `kernel_ridge_cv`, `kernel_ridge_classifier`: squared error
 - `kernel_losses`, `kernel_quantile`, `kernel_logistic`: other losses
-- `gradients`: which columns matter
+- `agop`: which columns matter
 - `held_out`: folds, groups and splitters
 """

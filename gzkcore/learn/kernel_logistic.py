@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import KernelFunction
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_source
 from gzkcore.solve.losses import Logistic, Loss, Softmax

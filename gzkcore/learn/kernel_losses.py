@@ -18,8 +18,8 @@ from gzkcore._util.validation import (
     check_targets,
     check_weights,
 )
-from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import KernelFunction, as_exact_kernel
 from gzkcore.passes.streams import Reader, Step, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_share
-from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import KernelFunction
 from gzkcore.solve.losses import Pinball, weighted_quantile
 from gzkcore.solve.newton import Minimum
 

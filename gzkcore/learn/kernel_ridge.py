@@ -40,11 +40,11 @@ from gzkcore._util.validation import (
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
-from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.gradients import gradients
+from gzkcore.kernels.general import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.products import as_double, kernel_diagonal
+from gzkcore.kernels.slopes import gradients
 from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.sources import is_source

@@ -6,8 +6,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from gzkcore._util.typing import Doubles, Integers, Seed
-from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import KernelFunction
 
 from .classification import Classifier, places_of
 from .kernel_ridge import KernelRidge

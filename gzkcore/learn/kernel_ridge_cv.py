@@ -14,8 +14,8 @@ from gzkcore._util.state import anything, number, stored
 from gzkcore._util.typing import Doubles, Integers, Seed
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import plain
-from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.passes.streams import Step
 from gzkcore.solve.kernel_system import cross_product
 from gzkcore.solve.solve import NotPositiveDefinite

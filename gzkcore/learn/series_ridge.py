@@ -35,10 +35,10 @@ from gzkcore._util.validation import (
     dense,
 )
 from gzkcore._util.wording import counted
-from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import SAMPLES, cosine_coefficients, periodic_weights
+from gzkcore.kernels.general import KernelFunction, as_exact_kernel
 from gzkcore.kernels.split import (
     MOST_COLUMNS,
     Distance,

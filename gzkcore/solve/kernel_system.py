@@ -23,9 +23,10 @@ from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense, raise_not_finite
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
-from gzkcore.features.nystrom import NystromFeatures, Precomputed
+from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import LEAST_TOL, FastSums, worth_a_look
+from gzkcore.kernels.general import Precomputed
 from gzkcore.kernels.products import KernelOperator, Runs, as_double, matrix_of
 from gzkcore.passes.streams import Step, as_step
 from gzkcore.rows.dask import Held, client_of

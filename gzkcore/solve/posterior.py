@@ -21,10 +21,10 @@ from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
 from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
-from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.gradients import derivatives, gradients, prior_slopes
+from gzkcore.kernels.general import FunctionKernel, Precomputed
 from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, matrix_of
+from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
 from .near_variances import NearVariances

@@ -28,9 +28,10 @@ from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
-from gzkcore.features.nystrom import Precomputed, pivots
+from gzkcore.features.nystrom import pivots
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import FastSums
+from gzkcore.kernels.general import Precomputed
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
 from gzkcore.passes.kernel_passes import Sums, sum_tiles
 from gzkcore.passes.tiles import width_of

@@ -10,8 +10,8 @@ from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense, raise_asymmetric
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
-from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.general import FunctionKernel, Precomputed
 from gzkcore.rows.survey import without_zeros
 
 from .kernel_system import TRIED_ROWS

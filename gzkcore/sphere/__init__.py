@@ -1,1 +1,1 @@
-"""Analysis on the sphere: polynomials, harmonics and their sums, point sets, series."""
+"""Analysis on the sphere: polynomials, harmonics and their sums, point sets, series; the globe."""

@@ -13,7 +13,7 @@ from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
-from gzkcore.learn.gradients import exact_gradients
+from gzkcore.learn.agop import exact_gradients
 from gzkcore.learn.kernel_ridge import KernelRidge, check_not_source
 from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows

@@ -60,7 +60,6 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
 from gzkcore.features.base import plain_output
 from gzkcore.rows.categories import (
     FREQUENT,
@@ -98,6 +97,7 @@ from gzkcore.rows.numeric import (
     unit_of,
 )
 from gzkcore.rows.values import Values, about_sentinel, bare, missing_of, sentinel_of
+from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
 
 from .looks import Look
 

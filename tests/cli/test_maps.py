@@ -10,8 +10,8 @@ import pytest
 from gzkcore import KernelRidge, Laplacian, Matern, TableEncoder
 from gzkcore.cli import maps
 from gzkcore.cli.recipes import PLACE
-from gzkcore.datasets.globe import EARTH_KM
 from gzkcore.rows.frames import Frame
+from gzkcore.sphere.globe import EARTH_KM
 
 
 def box(south, north, west, east, n=500):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gzkcore import datasets
-from gzkcore.datasets import LatLonToSphere, sets
+from gzkcore import LatLonToSphere, datasets
+from gzkcore.datasets import sets
 
 
 def test_airports():

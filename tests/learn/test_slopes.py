@@ -13,7 +13,7 @@ from gzkcore.kernels import (
     Sum,
     Transformed,
 )
-from gzkcore.kernels.gradients import derivatives, gradients, prior_slopes
+from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
 from gzkcore.solve.near_variances import NearVariances
 
 SMOOTH = [

@@ -11,7 +11,7 @@ from tolerances import RIDGE
 
 from gzkcore import Gaussian, Matern, NystromFeatures, reference
 from gzkcore._util.threads import limit_threads
-from gzkcore.features.nystrom import FunctionKernel
+from gzkcore.kernels.general import FunctionKernel
 from gzkcore.passes.kernel_passes import Passes
 from gzkcore.solve import centers as module
 from gzkcore.solve.centers import FactoredGram, root_of, solve_centers

@@ -24,7 +24,7 @@ from gzkcore import (
 )
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
-from gzkcore.features.nystrom import FunctionKernel
+from gzkcore.kernels.general import FunctionKernel
 from gzkcore.kernels.products import Pairs
 from gzkcore.solve import near_landmarks, preconditioners
 from gzkcore.solve.near_landmarks import NearLandmarks

@@ -8,7 +8,7 @@ from scipy import sparse
 from tolerances import LEARNED
 
 import gzkcore as gzk
-from gzkcore.learn.gradients import GradientAccumulator
+from gzkcore.learn.agop import GradientAccumulator
 
 KERNELS = [
     gzk.Gaussian([0.1, 0.3, 0.5]),

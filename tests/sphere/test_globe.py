@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import estimator_checks
 
-from gzkcore.datasets import LatLonToSphere
+from gzkcore import LatLonToSphere
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_same_class, check_weights, dense, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
-from gzkcore.kernels.gradients import gradients
+from gzkcore.kernels.slopes import gradients
 from gzkcore.passes.streams import reduced
 from gzkcore.passes.tiles import as_rows
 from gzkcore.rows.open import as_source
@@ -60,7 +60,7 @@ class GradientAccumulator:
 
     Examples
     --------
-    >>> from gzkcore.learn.gradients import GradientAccumulator
+    >>> from gzkcore.learn.agop import GradientAccumulator
     >>> halves = [GradientAccumulator(lambda X: X @ [1.0, 2.0]) for _ in range(2)]
     >>> for half, rows in zip(halves, ([[0.0, 0.0]], [[1.0, 5.0]])):
     ...     _ = half.update(rows)
