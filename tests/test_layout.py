@@ -44,7 +44,6 @@ NUMPY_IN_REFERENCE = {
     "cca": "covariances have roots and singular vectors",
     "preconditioners": "preconditioners are inverses",
     "ridge": "the normal equations are an inverse",
-    "solve": "quadrature has the eigenvectors of a tridiagonal matrix",
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }
 

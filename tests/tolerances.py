@@ -202,7 +202,6 @@ LEARNERS = {
 SOLVE = {
     "residual": Tolerance(64, "two sums of n products of |A| and |x|: times the norm of |A| |x|, over that of b"),
     "solved": Tolerance(64, "two ways to the same iterate: length is the condition squared"),
-    "quadrature": Tolerance(2**12, "two ways to Lanczos' matrix, whose rounding errors grow with the steps; of n"),
 }  # fmt: skip
 
 # Regressions with the whole kernel, relative to the largest value.

@@ -1,12 +1,10 @@
-"""Conjugate gradients: steps beside SciPy's, single precision beside double, log determinants."""
+"""Conjugate gradients: steps beside SciPy's, and single precision beside double."""
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gzkcore import Matern
-from gzkcore._util.threads import limit_blas
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.solve.lanczos import log_determinant
 from gzkcore.solve.solve import conjugate_gradients
 
 from .common import data_generator, interleave, ratio, sphere
@@ -99,36 +97,3 @@ class Precision:
 
     def track_error_mixed(self, alpha, tol):
         return float(self.calls["mixed"]().residual[0])
-
-
-class LogDeterminant:
-    """From 16 draws at two alphas; the Cholesky factor's beside it."""
-
-    def setup(self):
-        self.product, _ = problem(1_000, np.float64)
-        self.signs = data_generator(0).choice([-1.0, 1.0], (1_000, 16))
-
-    def ours(self):
-        return log_determinant(self.product, [0.1, 1.0], self.signs)
-
-    def dense(self):
-        K = self.product @ np.eye(1_000)
-        with limit_blas(1):
-            roots = [np.linalg.cholesky(K + alpha * np.eye(1_000)) for alpha in (0.1, 1.0)]
-        return np.array([2 * np.log(np.diag(root)).sum() for root in roots])
-
-    def time_gzkcore(self):
-        self.ours()
-
-    def time_cholesky(self):
-        self.dense()
-
-    def peakmem_gzkcore(self):
-        self.ours()
-
-    def track_error(self):
-        found = self.ours()
-        return float(np.abs(found.value - self.dense()).max() / 1_000)
-
-    def track_error_as_told(self):
-        return float(self.ours().standard_error.max() / 1_000)

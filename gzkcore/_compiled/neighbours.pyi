@@ -58,12 +58,6 @@ def multiply_transposed(
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...
-def solve(
-    values: NDArray[Any],
-    neighbours: NDArray[Any],
-    order: NDArray[Any],
-    V: NDArray[Any],
-) -> None: ...
 def multiply_seen(
     values: NDArray[Any],
     seen: NDArray[Any],

@@ -406,33 +406,6 @@ def multiply_transposed(
                 out[i, q] += value * V[row, q]
 
 
-def solve(
-    const floating[:, ::1] values,       # IN   (n, m + 1)
-    const int[:, ::1] neighbours,        # IN   (n, m)
-    const int[::1] order,                # IN   (n,): rows by rank
-    double[:, ::1] V,                    # IN OUT (n, k): V, then G^-1 V
-):
-    """Solve G X = V, row after row in the order of the ranks."""
-    cdef Py_ssize_t m = neighbours.shape[1], k = V.shape[1], i, j, q, row, other
-    cdef Py_ssize_t n = neighbours.shape[0]
-    agree(n > 0 and values.shape[0] == n and values.shape[1] == m + 1 and V.shape[0] == n
-          and order.shape[0] == n, "values, neighbours, order and V")
-    inside(&order[0], n, 1, n, "order")
-    if m > 0:
-        inside(&neighbours[0, 0], n * m, 1, n, "neighbours")
-    with nogil:
-        for i in range(order.shape[0]):
-            row = order[i]
-            for j in range(m):
-                other = neighbours[row, j]
-                if other == row:
-                    break
-                for q in range(k):
-                    V[row, q] -= values[row, j] * V[other, q]
-            for q in range(k):
-                V[row, q] /= values[row, m]
-
-
 # ---- products of B, that is at what rows see
 
 

@@ -1,7 +1,7 @@
 """Systems of the whole kernel, (K + alpha N) a = y, by conjugate gradients.
 
     kernel, rows -> KernelSystem -> conjugate_gradients -> Solution -> posterior
-                    kernel_system   solve                              lanczos
+                    kernel_system   solve
                                       ^
                                     preconditioners: near_landmarks, neighbours, far_features
                     centers, wide: smaller systems, in passes over the rows
@@ -15,7 +15,7 @@
 - `wide`: more features than rows, or than a Gram matrix may have
 - `losses`, `newton`: other losses, each a sequence of weighted systems
 - `trend`: what is not penalised: an intercept, slopes
-- `posterior`, `near_variances`, `lanczos`: variances, draws and determinants
+- `posterior`, `near_variances`: variances and draws
 - `training_rows`: the rows that a model keeps; `changed_rows`: some more, or fewer
 - `cost`: the memory and the time that a system takes, before it is solved
 """

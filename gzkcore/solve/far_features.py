@@ -70,10 +70,6 @@ class FarFeatures:
         own, first = np.split(self._up_to(few), [len(self.own)])
         return np.flatnonzero(np.concatenate([own, first, first]))
 
-    def padded(self, V: Doubles) -> Doubles:
-        """Return V: columns need no padding."""
-        return V
-
     def product(self, V: Doubles) -> Doubles:
         """Return Z V."""
         found = np.empty((self.shape[0], V.shape[1]))

@@ -145,22 +145,5 @@ class NearLandmarks(Preconditioner):
             found[np.ix_(order, mine)] = self.factor.multiply_transposed(s, white)
         return found
 
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        s = self._which[column]
-        roots = np.log(np.diag(self._cores[s])) + np.log(np.diag(self._root))
-        return 2 * float(roots.sum()) + self.factor.log_determinant(s)
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
-        far, white = np.split(normals, [self.n_components])
-        s, drawn = self._which[column], np.array(white, order="C")
-        with limit_blas(1):
-            at_landmarks = np.tril(self._root) @ far
-        self.seen.subtract_product(self.factor.at_seen[s], at_landmarks, drawn)
-        found = np.empty_like(drawn)
-        found[self.neighbours.order] = self.factor.solve(s, drawn)
-        return found
-
     def __repr__(self) -> str:
         return super().__repr__().replace("component", "landmark")

@@ -232,15 +232,3 @@ class SparseFactor:
             self.values[shift], its.starts, its.rows, its.places, V, out, n_threads()
         )
         return out
-
-    def solve(self, shift: int, V: Doubles) -> Doubles:
-        """Return G^-1 V."""
-        found, its = np.array(V, order="C"), self.neighbours
-        order = np.empty(len(V), np.int32)
-        order[its.ranks] = np.arange(len(V))
-        _neighbours.solve(self.values[shift], its.table, order, found)
-        return found
-
-    def log_determinant(self, shift: int) -> float:
-        """Return log det (G^T G)^-1."""
-        return float(-2 * np.log(self.values[shift, :, -1], dtype=np.float64).sum())

@@ -50,14 +50,6 @@ class Preconditioner:
         """Return an upper bound of the condition number of P^-1 (K + alpha N); inf if unknown."""
         return math.inf
 
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        raise NotImplementedError
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
-        raise NotImplementedError
-
     def __repr__(self) -> str:
         parts = [counted(self.n_components, "component")]
         if self.n_neighbours:

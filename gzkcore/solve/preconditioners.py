@@ -86,10 +86,6 @@ class KeptFeatures:
         """Memory held."""
         return int(self.Z.nbytes)
 
-    def padded(self, V: Doubles) -> Doubles:
-        """Return V of `width` rows with rows of zeros for the columns that Z was padded with."""
-        return np.pad(V, ((0, self.Z.shape[1] - self.width), (0, 0)))
-
     def squares(self) -> Doubles:
         """Return |z|^2 of every row."""
         return self._each(lambda Z: np.einsum("ij,ij->i", Z, Z))
@@ -241,14 +237,6 @@ class Diagonal(Preconditioner):
         """Divide by the diagonal, see `Preconditioner`."""
         return R / self._of(columns)
 
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        return float(np.log(self._of(np.array([column]))).sum())
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n, k) into k draws of N(0, P)."""
-        return normals * np.sqrt(self._of(np.array([column])))
-
 
 class LowRank(Preconditioner):
     """P = Z Z^T + mu N, inverted by Woodbury's identity.
@@ -313,19 +301,6 @@ class LowRank(Preconditioner):
         """
         return 1.0 + self.left / float(self.shifts[column]) if self.semidefinite else math.inf
 
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        mu = float(self.mu[column])
-        inner = 2 * float(np.log(np.diag(self._factors[mu])).sum())
-        n, p = self.features.shape
-        return inner + (int(n) - int(p)) * math.log(mu) + float(np.log(self.noise).sum())
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
-        far, near = np.split(normals, [self.n_components])
-        own: Doubles = np.sqrt(self.mu[column] * self.noise)[:, None] * near
-        return own + self.features.product(self.features.padded(far))
-
 
 class NearAndFar(Preconditioner):
     """P = Z Z^T + (G^T G)^-1: features for the far, a sparse factor for the near part.
@@ -385,21 +360,6 @@ class NearAndFar(Preconditioner):
             inner = cho_solve((self._cores[s], True), self.features.transposed_product(near))
             near -= self.factor.apply(s, self.features.product(inner))
             found[np.ix_(self.neighbours.order, mine)] = near
-        return found
-
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        s = self._which[column]
-        far = 2 * float(np.log(np.diag(self._cores[s])).sum())
-        return far + self.factor.log_determinant(s)
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
-        far, near = np.split(normals, [self.n_components])
-        drawn = self.factor.solve(self._which[column], near)
-        drawn += self.features.product(self.features.padded(far))
-        found = np.empty_like(drawn)
-        found[self.neighbours.order] = drawn
         return found
 
 
