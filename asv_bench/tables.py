@@ -2,7 +2,6 @@
 """Print the tables of the README and of docs/speed.md, one command for each.
 
     python asv_bench/tables.py accuracy
-    python asv_bench/tables.py leverage
     python asv_bench/tables.py elevation
     python asv_bench/tables.py domains [elevation] [climate] [protein]
     python asv_bench/tables.py families [dimensions] [choice] [tangent] [monomials]
@@ -45,7 +44,6 @@ from dense import dense
 from families import families, mirrors
 from forecasts import forecasts, options_of_forecasts
 from kernel_products import kernel_products
-from leverage import leverage
 from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
 from printing import report, show
@@ -164,9 +162,6 @@ def main():  # noqa: PLR0915  one statement for each command
         return added
 
     command("accuracy", accuracy).add_argument("--seeds", type=int, default=10)
-    added = command("leverage", leverage)
-    added.add_argument("--seeds", type=int, default=10)
-    added.add_argument("--rows", type=int, default=600, help="of each set of points; default 600")
     command("elevation", elevation).add_argument("--splits", type=int, default=10)
     added = command("domains", domains)
     added.add_argument("--splits", type=int, default=5)

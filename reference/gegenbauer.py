@@ -19,7 +19,6 @@ __all__ = [
     "features_in_halves",
     "gegenbauer_features",
     "gzk_kernel",
-    "leverage_choice",
     "operator_rows",
     "zonal_feature",
 ]
@@ -242,50 +241,11 @@ def operator_rows(X, w, kernel, degree, order):
     return [feature(x, w, kernel, degree, order) for x in X]
 
 
-def leverage_choice(scores, count, uniform):
-    """Choose directions of a pool in proportion to their leverage, and weigh them.
-
-    Of N directions, w_j has the probability p_j = .7 tau_j / sum tau + .3 / N. On a line w_j has an
-    interval of length p_j. Those are chosen whose intervals have the points (k + u) / m,
-    k = 0..m-1, so that w_j is chosen m p_j times in the mean over u. The weight 1 / (N p_j), at
-    most 10/3, makes the weighted mean over the m chosen ones the mean over the pool.
-    Definition 6 of Han, Zandieh, Avron has the scores; the paper does not draw by them.
-
-    Parameters
-    ----------
-    scores : N numbers >= 0
-        tau_j, `theory.ridge_leverage` of each direction of the pool. If all are 0, all directions
-        are equally likely.
-    count : int
-        m.
-    uniform : float
-        u, in [0, 1).
-
-    Returns
-    -------
-    list of m pairs (j, 1 / (N p_j))
-
-    Examples
-    --------
-    >>> [(j, round(weight, 3)) for j, weight in leverage_choice([0, 3], 2, 0.5)]  # p = .15 and .85
-    [(1, 0.588), (1, 0.588)]
-    """
-    N, total = len(scores), sum(scores)
-    chances = [0.7 * tau / total + 0.3 / N if total else 1 / N for tau in scores]
-    chosen = []
-    for k in range(count):
-        j, end = 0, chances[0]
-        while end <= (k + uniform) / count and j < N - 1:
-            j, end = j + 1, end + chances[j + 1]
-        chosen.append((j, 1 / (N * chances[j])))
-    return chosen
-
-
-def feature_matrix(X, W, kernel, degree, order, weights=None):
+def feature_matrix(X, W, kernel, degree, order):
     """Evaluate the random features as published.
 
     Z = [Phi_(w_1), ..., Phi_(w_m)] / sqrt(m), so that E Z Z^T = K; column j s + i is the radial
-    component i along the direction j. With weights, those of w_j are multiplied by sqrt(weight_j).
+    component i along the direction j.
     Han, Zandieh, Avron, Definition 8 and Eq 19 (where Z is the transpose of this one): independent
     directions, every degree with a plus sign, monomial radial functions.
 
@@ -297,8 +257,6 @@ def feature_matrix(X, W, kernel, degree, order, weights=None):
     kernel : kernels.Gaussian or kernels.ExponentialDot
     degree, order : int
         q and s.
-    weights : m numbers, optional
-        As from `leverage_choice`; 1 each if there are none.
 
     Returns
     -------
@@ -310,13 +268,9 @@ def feature_matrix(X, W, kernel, degree, order, weights=None):
     >>> feature_matrix([[0, 0, 0]], [[0, 0, 1]] * 4, Gaussian(), 5, 1)
     [[0.5, 0.5, 0.5, 0.5]]
     """
-    m = len(W)
     blocks = [operator_rows(X, w, kernel, degree, order) for w in W]
-    factors = [sqrt(weight / m) for weight in weights or [1] * m]
-    return [
-        [f * value for f, block in zip(factors, blocks, strict=True) for value in block[j]]
-        for j in range(len(X))
-    ]
+    factor = sqrt(1 / len(W))
+    return [[factor * value for block in blocks for value in block[j]] for j in range(len(X))]
 
 
 def gzk_kernel(x, y, kernel, degree, order):

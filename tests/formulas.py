@@ -165,7 +165,6 @@ NOT_COMPILED = {
         "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
         "table.normal_scores", "table.outer_widening", "table.widening",
     ],
-    "n sums, and a search for a few numbers among them": ["gegenbauer.leverage_choice"],
     "a chain of random draws, and draws stay out of kernels": ["adaptive.draw_by_modes", "adaptive.draw_by_rows"],
     "a view of the same numbers, or their bounds: nothing is computed": ["block.block_sizes", "block.blocks"],
     "steps of vectors by NumPy and BLAS around the operator's product, which is compiled": [
@@ -228,7 +227,6 @@ OTHER_NAMES = {
     "gegenbauer.feature": ("PublishedGegenbauerFeatures", "test_feature_matrix_layout"),
     "gegenbauer.feature_matrix": ("PublishedGegenbauerFeatures", "test_published_features_are_those_of_the_reference"),
     "gegenbauer.gzk_kernel": ("feature_operator", "test_operator_is_that_of_the_reference"),
-    "gegenbauer.leverage_choice": ("PublishedGegenbauerFeatures", "test_choices_are_those_of_the_reference"),
     "gegenbauer.operator_rows": ("feature_operator", "test_feature_matrix_layout"),
     "gegenbauer.zonal_feature": ("PublishedGegenbauerFeatures", "test_published_zonal_features_are_those_of_the_reference"),
     "gram.centred_moments": ("MomentsAccumulator", "test_centred_moments_and_clusters_as_the_reference"),
@@ -401,7 +399,7 @@ NOT_TIMED = {
     ],
     "one number for each row": ["products.kernel_diagonal"],
     "a sort of n numbers": ["losses.huber_scale"],
-    "one of the steps that the whole map is timed with": ["gegenbauer.leverage_choice", "kmeans.priority_sample"],
+    "one of the steps that the whole map is timed with": ["kmeans.priority_sample"],
     "a sum of n numbers": ["preconditioners.low_rank_shift"],
 }  # fmt: skip
 

@@ -144,10 +144,6 @@ FEATURES = {
     "tangent": (lambda: small("GegenbauerFeatures", "ntk"), False),
     "generalized": (lambda: small("GegenbauerFeatures", gzk.GeneralizedZonal(radial), basis="random"), False),
     "published": (lambda: gzk.PublishedGegenbauerFeatures(gzk.Gaussian(0.5), 16, degree=5, order=2, random_state=0), False),
-    "published-leverage": (
-        lambda: gzk.PublishedGegenbauerFeatures(gzk.Gaussian(0.5), 16, degree=5, order=2, directions="leverage", random_state=0),
-        False,
-    ),
     "product": (lambda: gzk.ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 16, random_state=0), False),
     "product-adapted": (lambda: gzk.ProductFeatures("gaussian", 8, basis="adapted", random_state=0), False),
     "fourier": (lambda: small("RandomFourierFeatures", "matern"), False),

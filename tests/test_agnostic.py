@@ -73,9 +73,6 @@ MAPS = {
     "block-laplacian": Map(gzk.BlockFourierFeatures(gzk.Laplacian(0.1), 30), gaussian(N, 9)),
     "block-mix": Map(gzk.BlockFourierFeatures("gaussian", 65, mix="hadamard"), gaussian(N, 100)),
     "published": Map(gzk.PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3), gaussian(N, 3)),
-    "published-leverage": Map(
-        gzk.PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3, directions="leverage"), gaussian(N, 3)
-    ),
     "published-zonal": Map(gzk.PublishedGegenbauerFeatures(gzk.Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)),
     "fourier": Map(gzk.RandomFourierFeatures("matern", 130), gaussian(N, 9)),
     "fourier-qmc": Map(gzk.RandomFourierFeatures(gzk.Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)),

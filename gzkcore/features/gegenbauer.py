@@ -26,10 +26,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
-from gzkcore._util.linalg import eigh
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
-from gzkcore._util.threads import limit_blas, n_threads
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
     as_floats,
@@ -58,7 +57,7 @@ from .base import (
 from .block import BlockProjection
 from .fit_rows import FitRows
 from .gegenbauer_base import GegenbauerMap
-from .gegenbauer_columns import features_in_halves, gegenbauer_features, summed_features
+from .gegenbauer_columns import features_in_halves, gegenbauer_features
 from .gegenbauer_layout import (
     BASES,
     ROUNDING,
@@ -71,8 +70,8 @@ from .gegenbauer_layout import (
     of_directions,
     of_harmonics,
 )
-from .nystrom import leverage_sample, rank_for, ridge_for
 from .polar import reduce_rows
+from .principal_axes import error_on_sample
 
 __all__ = [
     "GegenbauerFeatures",
@@ -82,11 +81,10 @@ __all__ = [
     "gegenbauer_features",
 ]
 
-# Directions of a pool for each that is drawn by leverage, landmarks of the rows that show leverage,
-# and these rows for each landmark. This share of the draws ignores leverage.
-_POOL, _LANDMARKS, _ROWS_A_LANDMARK, _DEFENSIVE = 8, 512, 8, 0.3
 # Pairs of rows that show what a projection does to the kernel.
 _SAMPLE_PAIRS = 1000
+# Rows on which columns that are adapted to the data measure their errors.
+_ERROR_ROWS = 512
 
 
 class GegenbauerFeatures(GegenbauerMap):
@@ -397,8 +395,12 @@ class GegenbauerFeatures(GegenbauerMap):
                 self.expected_error_ = math.hypot(layout.missing, self.reduction_error_)
 
     def _measure(self, X: Rows) -> None:
-        """Set the errors of columns that are adapted to X, as they are on some rows of it."""
-        Z, norms = self._on_sample(X)
+        """Set the errors of columns that are adapted to X to those on some rows of it."""
+        sample = X[:: max(1, X.shape[0] // _ERROR_ROWS)][:_ERROR_ROWS]
+        unit, norms = self._polar(sample)
+        Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
+        self._layout.fill(unit, norms, Z, False)
+        self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
         mine = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         missing = self._layout.radial.diagonal(norms) - mine
         self.truncation_error_ = float(max(missing.max(), 0.0)) + ROUNDING
@@ -433,14 +435,6 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         q >= 0; degrees 0..q.
     order : int
         s >= 1; radial functions i = 0..s-1 of each degree (1 for zonal kernels).
-    directions : {"iid", "leverage"}, default="iid"
-        - "iid": uniform on the sphere, exactly as published.
-        - "leverage": directions that matter to the training rows are drawn more often, and their
-          columns are divided by that. Better on clustered data; see the notes.
-    lam : float or None, default=None
-        lambda > 0 of directions="leverage", like the alpha of a ridge regression on the kernel
-        matrix of the training rows. None: the sum of its eigenvalues after the first F / (4 log F),
-        divided by F / (4 log F), for F = n_components.
     radius : float, optional
         As for `GegenbauerFeatures`; only the reported errors depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -448,34 +442,17 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     Attributes
     ----------
     kernel_, radius_, truncation_error_, expected_error_
-        As for `GegenbauerFeatures`; for directions="leverage" `expected_error_` is the root mean
-        square error of these columns between at most 512 training rows.
+        As for `GegenbauerFeatures`.
     directions_ : ndarray of shape (m, n_features)
-    weights_ : ndarray of shape (m,)
-        Only for directions="leverage": the weight of each direction, the density of uniform
-        directions over that of the draws. Columns are multiplied by its root. At most 10/3.
-    lam_ : float
-        Only for directions="leverage": lambda.
 
     Notes
     -----
     Columns are grouped by radial function: column i m + j is direction j, function i.
     Unbiased for the truncated kernel; the data are not centred. Cost per row 2 m s (d + 2 q) flops.
 
-    directions="leverage" estimates the ridge leverage tau(w) of 8 m uniform directions, and draws m
-    of these; those of large leverage may come more than once. Three draws in ten ignore leverage,
-    so that nothing is left out. Leverage is that on up to 8 S random rows, with Nystrom's method on
-    S of them, drawn by their own leverage: S = 512, or twice F / (4 log F) if that is more. On
-    these rows it is never too small. For a pair of rows the variance is that of
-    phi_x(w) phi_y(w) / p(w) over m, for draws of the density p(w) = .7 tau(w) / E tau + .3, and an
-    eighth of that of uniform directions more. So the norm that Theorem 9 bounds depends on
-    E tau / .7, not on the largest tau. Fitting takes 128 m s S (d + 2 q + S) + 50 S^3 flops more,
-    and each row another pass over its columns.
-
     References
     ----------
-    Han, Zandieh, Avron, Definitions 6 and 8, Eq 19, 22, 23. The paper bounds the leverage but draws
-    uniform directions.
+    Han, Zandieh, Avron, Definition 8, Eq 19, 22, 23.
 
     Examples
     --------
@@ -485,15 +462,9 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     >>> features = PublishedGegenbauerFeatures(n_components=64, degree=8, order=4, random_state=0)
     >>> features.fit_transform(X).shape
     (3, 64)
-    >>> features.set_params(directions="leverage").fit(X).weights_.shape
-    (16,)
     """
 
-    _state = stored(
-        directions_=doubles("m", "dim_"),
-        weights_=doubles("m", least=0).if_there(),
-        lam_=number(0).if_there(),
-    )
+    _state = stored(directions_=doubles("m", "dim_"))
 
     def __init__(
         self,
@@ -502,16 +473,12 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         *,
         degree: int,
         order: int,
-        directions: Literal["iid", "leverage"] = "iid",
-        lam: float | None = None,
         radius: float | tuple[float, float] | None = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(kernel, n_components, random_state=random_state)
         self.degree = degree
         self.order = order
-        self.directions = directions
-        self.lam = lam
         self.radius = radius
 
     def _choose_tol(self, dtype: DTypeLike) -> float:
@@ -520,9 +487,6 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     def _expand(self, shell: tuple[float, float], norms: Doubles, near: float, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
-        check_choice("directions", self.directions, ("iid", "leverage"))
-        if self.lam is not None:
-            check_positive("lam", self.lam)
         if self.kernel_.separable and order > 1:
             raise ValueError(
                 f"order={order} is not possible for a zonal kernel, which has one radial function; "
@@ -539,93 +503,17 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         radial = RadialFunctions(
             self.kernel_, dim, shell, norms, 0, 0.0, max_degree=degree, order=order
         )
-        m, seeds = self.n_components // order, as_seed_sequence(self.random_state)
-        if self.directions == "leverage":
-            self._by_leverage(radial, m, seeds, X)
-            return
-        W = sample_directions(m, dim, "iid", seeds)
+        m = self.n_components // order
+        W = sample_directions(m, dim, "iid", as_seed_sequence(self.random_state))
         self.directions_, self._layout = W, of_directions(radial, W, order)
         self.truncation_error_ = self._layout.truncation_error
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
         cross = np.einsum("nli,nlj->lij", values, values) / norms.size
-        sizes = np.maximum(alpha(np.arange(degree + 1), dim), 1.0)  # of none all is 0
+        sizes = np.maximum(alpha(np.arange(degree + 1), dim), 1.0)  # 1: of no harmonics, cross is 0
         kernel_part = float(np.sum(np.square(cross).sum(axis=(1, 2)) / sizes))
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
-
-    def _by_leverage(
-        self, radial: RadialFunctions, m: int, seeds: np.random.SeedSequence, X: Rows
-    ) -> None:
-        """Draw m directions by their leverage on some rows."""
-        n, rank = X.shape[0], rank_for(self.n_components)
-        pool = sample_directions(_POOL * m, self.dim_, "iid", seeds)
-        rng = generator(np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, 0)))
-        n_landmarks = max(_LANDMARKS, 2 * rank)
-        most = _ROWS_A_LANDMARK * n_landmarks
-        some = X[np.sort(rng.choice(n, most, replace=False))] if n > most else X
-        points = dense(some).astype(np.float64)
-        share = n / len(points)  # of how many rows each stands for
-        with limit_blas(1):  # the same draws for any number of threads
-            landmarks, _ = leverage_sample(self.kernel_, points, n_landmarks, rng)
-            # Nystrom's B B^T is never above K, so that leverage is never too small on these rows.
-            cross = self.kernel_(points, points[landmarks])
-            values, axes = positive_eigh(cross[landmarks])
-            B = math.sqrt(share) * (cross @ (axes / np.sqrt(values)))
-            values, axes = positive_eigh(B.T @ B)
-            missing = share * float(self.kernel_.diag(points).sum()) - float(values.sum())
-            tail = np.append(max(missing, 0.0), values)
-            self.lam_ = ridge_for(tail, rank) if self.lam is None else float(self.lam)
-            whitener = (axes / np.sqrt(values + self.lam_)).T @ B.T
-            scores = leverage_scores(radial, self.order_, *self._polar(points), whitener, pool)
-        chosen, self.weights_ = leverage_choice(scores, m, rng.random())
-        self.directions_ = W = pool[chosen]
-        self._layout = of_directions(radial, W, self.order_, np.sqrt(self.weights_))
-        self.truncation_error_ = self._layout.truncation_error
-        self._on_sample(X)
-
-
-def positive_eigh(K: Doubles) -> tuple[Doubles, Doubles]:
-    """Return eigenvalues, raised above what rounding may have made of them, and eigenvectors."""
-    values, axes = eigh(K)
-    return np.maximum(values, max(1e-13 * float(values[-1]), 1e-300)), axes
-
-
-def leverage_scores(
-    radial: RadialFunctions,
-    order: int,
-    unit: Floats,
-    norms: Doubles,
-    whitener: Doubles,
-    W: Doubles,
-) -> Doubles:
-    """Return Tr(Phi_w^T (I - V^T V) Phi_w) of each direction, with V the whitener.
-
-    For V = (B^T B + lam)^(-1/2) B^T this is lam Tr(Phi_w^T (B B^T + lam)^-1 Phi_w).
-    """
-    scores, n = np.zeros(W.shape[0]), norms.size
-    degrees = radial.degree[radial.index == 0]
-    with np.errstate(over="ignore", invalid="ignore"):  # `Directions` refuses what overflows
-        sizes = np.exp(0.5 * log_alpha(degrees, radial.dim))
-        factors = (radial.exact(norms).reshape(n, -1, order) * sizes[:, None]).transpose(2, 0, 1)
-        factors = np.ascontiguousarray(np.nan_to_num(factors))
-        for part in tiles(W.shape[0], 16 * n):
-            for table in factors:
-                values = summed_features(unit, W[part], table)
-                seen = whitener @ values
-                scores[part] += np.einsum("ij,ij->j", values, values)
-                scores[part] -= np.einsum("ij,ij->j", seen, seen)
-    return np.maximum(np.nan_to_num(scores), 0.0)
-
-
-def leverage_choice(scores: Doubles, count: int, uniform: float) -> tuple[Integers, Doubles]:
-    """Choose directions by their scores, with one number in [0, 1); also return their weights."""
-    n, shares = scores.size, scores / max(float(scores.max()), 1e-300)  # so that no sum overflows
-    shares = shares if shares.any() else np.ones(n)
-    likely = (1 - _DEFENSIVE) * shares / shares.sum() + _DEFENSIVE / n
-    points = (np.arange(count) + uniform) / count
-    chosen = np.minimum(np.searchsorted(np.cumsum(likely), points, side="right"), n - 1)
-    return chosen, 1 / (n * likely[chosen])
 
 
 def feature_operator(

@@ -22,7 +22,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
-from gzkcore._util.validation import check_positive, check_weights, dense
+from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -36,10 +36,7 @@ from .fit_rows import FitRows
 from .gegenbauer_columns import Directions
 from .gegenbauer_layout import Layout
 from .polar import Polar, reduce_rows
-from .principal_axes import error_on_sample
 
-# Rows on which columns that depend on the data measure their errors.
-_PROBE = 512
 # The parts of a layout, by their names in files; `functions` and `counts` are a pair there.
 _IN_FILES = {
     "_radial": "radial",
@@ -131,7 +128,6 @@ class GegenbauerMap(KernelMap):
         kernel = as_kernel(self.kernel)
         rules = any(isinstance(value, str) for value in kernel.get_params().values())
         adapts = vars(self).get("basis") == "adapted" or vars(self).get("reduce") is not None
-        adapts = adapts or vars(self).get("directions") == "leverage"
         return not (self.radius is None or rules or adapts)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
@@ -143,15 +139,6 @@ class GegenbauerMap(KernelMap):
             nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
             self._layout.fill(unit, norms, out[rows], stream)
         self._warn_outside(float(nearest), float(furthest))
-
-    def _on_sample(self, X: Rows) -> tuple[Floats, Doubles]:
-        """Set `expected_error_` to that on some rows of X; return their features and norms."""
-        sample = X[:: max(1, X.shape[0] // _PROBE)][:_PROBE]
-        unit, norms = self._polar(sample)
-        Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
-        self._layout.fill(unit, norms, Z, False)
-        self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
-        return Z, norms
 
     def missing_diagonal(self, X: Data) -> Doubles:
         """Return k(x, x) - z(x).z(x), the error of the features on the diagonal.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.new_arrays import empty_aligned
-from gzkcore._util.state import doubles, entries, holds, ints, nothing, number, pairs, stored, whole
+from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import in_parts, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import as_floats
@@ -266,12 +266,9 @@ class Directions:
         degrees=ints("k", below=lambda of: of.rule.beta.size),
         weights=doubles("k"),
         rule=holds(Recurrence),
-        scales=(doubles("m", least=0) | nothing()).if_there(),
         _horner=entries(f=_of_degrees().if_there(), d=_of_degrees().if_there()),
         _halves=entries(f=_of_degrees().if_there(), d=_of_degrees().if_there()).if_there(),
     )
-
-    scales: Doubles | None = None  # what each column is multiplied by
 
     def __init__(
         self,
@@ -280,9 +277,8 @@ class Directions:
         columns: Integers,
         W: Doubles,
         signs: Doubles,
-        scales: Doubles | None = None,
     ) -> None:
-        self.W, self.scales = W, scales
+        self.W = W
         self.columns = columns  # radial functions, one for each degree in `degrees`
         self.degrees = degrees
         with np.errstate(over="ignore"):
@@ -304,8 +300,6 @@ class Directions:
             beta = self.rule.plain if char in self._horner else IN_HALVES
         scaled = cast_once(self, unit.dtype, self._scaled, self.W, self._horner)
         self.rule.sum(unit, scaled, coefficients, out, beta, stream)
-        if self.scales is not None:
-            out *= self.scales.astype(out.dtype)
 
     def folded(self, radial: RadialFunctions, dtype: Any) -> Folded:
         """Return what gives the coefficients of `write` at norms."""

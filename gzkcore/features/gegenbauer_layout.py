@@ -225,17 +225,12 @@ def of_harmonics(
     )
 
 
-def of_directions(
-    radial: RadialFunctions, W: Doubles, order: int, scales: Doubles | None = None
-) -> Layout:
-    """Lay out `order` families, one for each index of the radial functions, of these directions.
-
-    `scales` multiply the columns of each direction.
-    """
+def of_directions(radial: RadialFunctions, W: Doubles, order: int) -> Layout:
+    """Lay out `order` families, one for each index of the radial functions, of these directions."""
     groups = [np.flatnonzero(radial.index == i) for i in range(order)]
     radial = radial.prepared(groups)
     families = [
-        Directions(radial.dim, radial.degree[group], group, W, np.ones(group.size), scales)
+        Directions(radial.dim, radial.degree[group], group, W, np.ones(group.size))
         for group in groups
     ]
     return Layout(radial, with_horner(radial, families))

@@ -22,7 +22,6 @@ FROM_ALL_ROWS = [
 ]  # fmt: skip
 FROM_SOME_ROWS = [
     gzk.AdaptiveSketchFeatures("gaussian", 7), gzk.AdaptiveSketchFeatures("polynomial", 7),
-    gzk.PublishedGegenbauerFeatures(n_components=6, degree=3, order=1, directions="leverage"),
     gzk.GegenbauerFeatures(n_components=7, basis="adapted"), gzk.ProductFeatures(PARTS, 7, basis="adapted"),
     *(gzk.NystromFeatures(n_components=5, landmarks=rule) for rule in RULES),
 ]  # fmt: skip
