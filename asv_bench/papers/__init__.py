@@ -4,6 +4,6 @@
 - `gegenbauer`, `block`: the experiments of each paper
 - `experiment`: what an experiment is, and how a cell is judged
 - `printed`: the printed numbers
-- `data`: the data sets, as each paper scales them
+- `data`: the data sets, as each paper scales them; `downloads`: their sources
 - `drawing`: pictures
 """

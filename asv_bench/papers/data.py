@@ -9,9 +9,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 from sklearn.utils import Bunch
 
 from gzkcore._util.typing import Doubles
-from gzkcore.datasets.downloads import SOURCES
-from gzkcore.datasets.sets import load
+from gzkcore.datasets.downloads import PUBLISHED
 from gzkcore.sphere.globe import LatLonToSphere
+
+from .downloads import CO2_BY_HAND, SOURCES, load_set
 
 # Name in the paper -> (name for `load`, whether its cells can be held against the printed ones,
 # what is different), the original first.
@@ -53,12 +54,12 @@ CANDIDATES: dict[str, tuple[tuple[str, bool, str], ...]] = {
 
 def _how_to_get(candidates: tuple[tuple[str, bool, str], ...]) -> str:
     """Say how a set that isn't there can be had: the first that has a source."""
-    by_file = f"put {candidates[0][0]}.npz into the folder that GZKCORE_DATA names"
-    source = next((SOURCES[name] for name, *_ in candidates if name in SOURCES), None)
-    if source is None:
+    names = [name for name, *_ in candidates]
+    if "co2" in names:
+        return CO2_BY_HAND
+    by_file = f"put {names[0]}.npz into the folder that GZKCORE_DATA names"
+    if not {*names} & {*PUBLISHED, *SOURCES}:
         return by_file
-    if source.by_hand:
-        return source.by_hand
     return f"add --download (in Python download=True) to fetch it, or {by_file}"
 
 
@@ -98,7 +99,7 @@ class Data:
         reasons = []
         for file, comparable, different in CANDIDATES[name]:
             try:
-                arrays = load(file, self.home, download=self.download)
+                arrays = load_set(file, self.home, self.download)
             except (OSError, ImportError) as error:
                 reasons.append(str(error))
                 continue

@@ -1,7 +1,6 @@
 """Real data sets by name."""
 
 import difflib
-import hashlib
 import os
 import zipfile
 from pathlib import Path
@@ -12,12 +11,12 @@ from sklearn.utils import Bunch
 
 from gzkcore.rows.open import open_batches
 
-from .downloads import SOURCES, fetch
+from .downloads import PUBLISHED, fetch, sha256
 
 __all__ = ["load", "open_batches"]
 
 # The sha256 of the files NAME.npz that this version was tested with.
-SETS = {
+CHECKSUMS = {
     "abalone": "ffc80978880a1604bbefc0413147f580ab399208de310c19b8ccb9499a7ab59f",
     "adult": "8830c425308828e4977932124c160579f58b49e07272a410d25dba05d923cb16",
     "climate_ncep_2p5deg": "f39d902c7ee9cddb28aed40aeef53fa058f46286fedfd2624c1c6f6b3d74a8c2",
@@ -28,7 +27,7 @@ SETS = {
     "pendigits_train": "a40fb302f023cf88b716bafea7849d9c3ff16e2da6f5677b302d977678a4462a",
     "protein_casp": "22ede4b9cb6da856e9ea2e8e1ed444c2a7892cd0f189527fde1400df9ac0b7bf",
 }
-# What files hold that are not of the name of a source.
+# What these files hold, if their name is not that of a published set.
 ABOUT = {
     "climate_ncep_2p5deg": (
         "Monthly mean air temperature, 2.5 degree grid (NOAA PSL, NCEP-NCAR Reanalysis 1)"
@@ -40,10 +39,10 @@ ABOUT = {
     "pendigits_train": "Pen-written digits, 7,494 x 16 (UCI)",
     "protein_casp": "Protein tertiary structure, 45,730 x 9 (UCI)",
 }
-NO_FOLDER = "data_home and GZKCORE_DATA are not set"
-METRES_PER_FOOT = 0.3048
-# A set by the name of the paper -> the file of the table above that has the same rows.
+# The files that have the rows of a published set, under another name.
 SAME = {"pendigits": "pendigits_train", "protein": "protein_casp"}
+NAMES = tuple(dict.fromkeys(("airports", *CHECKSUMS, *PUBLISHED)))
+METRES_PER_FOOT = 0.3048
 
 
 def load(
@@ -55,9 +54,10 @@ def load(
     ----------
     name : str
         ``"airports"`` (28,000 airports, from the package airportsdata); a set in
-        ``gzkcore.datasets.downloads.SOURCES``, which is downloaded; or the name of a file NAME.npz
-        in `data_home`, which has priority. Files whose name is in ``gzkcore.datasets.sets.SETS``
-        are checked against a known sha256; other files are not checked.
+        ``gzkcore.datasets.downloads.PUBLISHED``, which is downloaded; or the name of a file
+        NAME.npz in `data_home`, which has priority. Files whose name is in
+        ``gzkcore.datasets.sets.CHECKSUMS`` are checked against a known sha256; other files are not
+        checked.
     data_home : str or path, optional
         Folder with the files. By default the value of the environment variable ``GZKCORE_DATA``, or
         else a folder ``gzkcore`` in the cache directory of the user.
@@ -84,8 +84,8 @@ def load(
 
     Notes
     -----
-    Files are verified by the checksum of the publisher (CIFAR-10, faces, all of OpenML), others by
-    the sha256 of the first download, in ``checksums.json``. No file is read as a pickle.
+    Downloaded files must keep the sha256 of the first download, which is written to
+    ``checksums.json`` beside them. No file is read as a pickle.
 
     Examples
     --------
@@ -100,39 +100,42 @@ def load(
     if not plain or name.endswith(".npz"):
         raise ValueError(
             f"name={name!r} is not the name of a data set; give one without folder and ending, "
-            f"such as {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
+            f"such as {', '.join(map(repr, NAMES))}"
         )
-    given = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
-    home = Path(given).expanduser() if given else _cache()
+    home = home_of(data_home)
     for file in (name, SAME.get(name, name)):
         if (home / f"{file}.npz").is_file():
             return _of_file(file, home / f"{file}.npz")
-    where = f"there is no {home / f'{name}.npz'}" if given else NO_FOLDER
-    remedy = f"put {name}.npz in a folder and name it in data_home or in the variable GZKCORE_DATA"
-    if name not in SOURCES:
-        near = difflib.get_close_matches(name, ("airports", *SETS, *SOURCES), 1)
+    remedy = (
+        f"there is no {home / f'{name}.npz'}; put {name}.npz in a folder and name it in data_home "
+        "or in the variable GZKCORE_DATA"
+    )
+    if name not in PUBLISHED:
+        near = difflib.get_close_matches(name, NAMES, 1)
         meant = f" (did you mean {near[0]!r}?)" if near and near[0] != name else ""
-        raise FileNotFoundError(f"data set {name!r} was not found{meant}: {where}; {remedy}")
+        raise FileNotFoundError(f"data set {name!r} was not found{meant}: {remedy}")
     try:
         arrays = fetch(name, home, download)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"data set {name!r}: {where}; {remedy}; or: {error}") from None
-    return Bunch(**arrays, DESCR=SOURCES[name].about)
+        raise FileNotFoundError(f"data set {name!r}: {remedy}; or: {error}") from None
+    return Bunch(**arrays, DESCR=PUBLISHED[name].about)
 
 
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(base) / "gzkcore"
+def home_of(data_home: str | os.PathLike[str] | None) -> Path:
+    """Return the folder of the data: this one, else that of GZKCORE_DATA, else a cache."""
+    folder = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
+    if folder:
+        return Path(folder).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "gzkcore"
 
 
 def _of_file(name: str, path: Path) -> Bunch:
-    about = SOURCES[name].about if name in SOURCES else ABOUT.get(name, f"{name}.npz")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    expected = SETS.get(name, found)
-    if found != expected:
+    """Return the arrays of a file, whose checksum is verified if it is known."""
+    checksum = sha256(path)
+    if checksum != CHECKSUMS.get(name, checksum):
         raise ValueError(
-            f"{path} is not the {name!r} that gzkcore knows: its sha256 is {found}, not "
-            f"{expected}; replace the file, or rename it to load it without a check"
+            f"{path} is not the {name!r} that gzkcore knows: its sha256 is {checksum}, not "
+            f"{CHECKSUMS[name]}; replace the file, or rename it to load it without a check"
         )
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not a .npz file of arrays; replace or remove it")
@@ -141,6 +144,7 @@ def _of_file(name: str, path: Path) -> Bunch:
             arrays = dict(archive)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; save arrays of numbers or text") from None
+    about = PUBLISHED[name].about if name in PUBLISHED else ABOUT.get(name, f"{name}.npz")
     return Bunch(**arrays | {"DESCR": about})
 
 
@@ -152,28 +156,26 @@ def _airports() -> Bunch:
             "the data set 'airports' comes with the package airportsdata: pip install "
             "'gzkcore[cli]' (or pip install airportsdata)"
         ) from error
-    entries: list[Any] = list(airportsdata.load("ICAO").values())
     keys = ("lat", "lon", "elevation")
-    latitude, longitude, feet = np.array(
-        [[np.nan if entry[key] in ("", None) else entry[key] for key in keys] for entry in entries],
-        dtype=np.float64,
-    ).T
-    elevation = feet * METRES_PER_FOOT
+    entries: list[Any] = list(airportsdata.load("ICAO").values())
+    rows = [[entry[key] for key in keys] for entry in entries]
+    values = np.array([[np.nan if v in ("", None) else v for v in row] for row in rows], np.float64)
+    latitude, longitude, elevation = (values * (1, 1, METRES_PER_FOOT)).T
     usable = (
         (np.abs(latitude) <= 90)
         & (np.abs(longitude) <= 180)
         & (elevation >= -500)  # the shore of the Dead Sea lies at -430 m
         & (elevation <= 9000)
     )
-    dropped = int((~usable).sum())
+    n_dropped = int((~usable).sum())
     return Bunch(
         latitude=latitude[usable],
         longitude=longitude[usable],
         elevation=elevation[usable],
-        n_dropped=dropped,
+        n_dropped=n_dropped,
         DESCR=(
             f"{usable.sum():,} airports of the package airportsdata {airportsdata.__version__}: "
-            f"degrees and metres above the sea; {dropped} entries without a usable position or "
+            f"degrees and metres above the sea; {n_dropped} entries without a usable position or "
             "elevation were dropped. An elevation of 0 may also mean that it is not known."
         ),
     )

@@ -52,7 +52,7 @@ def test_own_file(tmp_path, monkeypatch):
 
 def test_not_there(tmp_path, monkeypatch):
     monkeypatch.delenv("GZKCORE_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"GZKCORE_DATA are not set.*put protein_casp\.npz"):
+    with pytest.raises(FileNotFoundError, match=r"there is no .*put protein_casp\.npz"):
         datasets.load("protein_casp")
     with pytest.raises(FileNotFoundError, match=r"there is no .*magic\.npz.*put magic\.npz"):
         datasets.load("magic", data_home=tmp_path, download=False)
@@ -76,13 +76,15 @@ def test_objects_are_refused(tmp_path):
         datasets.load("mine", data_home=tmp_path)
 
 
-@pytest.mark.parametrize("name", sets.SETS)
+@pytest.mark.parametrize("name", sets.CHECKSUMS)
 def test_known_sets(name):
     home = os.environ.get("GZKCORE_DATA")
     if not home or not Path(home, f"{name}.npz").is_file():
         pytest.skip(f"{name}.npz is not in the folder GZKCORE_DATA")
     assert len(datasets.load(name)) > 2
-    assert hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == sets.SETS[name]
+    assert (
+        hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == sets.CHECKSUMS[name]
+    )
 
 
 def test_same_set_by_the_name_of_the_paper(tmp_path, monkeypatch):
