@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.learn.held_out import FOLDS
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
-from gzkcore.tabular.table_rows import FOLDS
 
 from .frame_rows import FrameRows
 from .maps import window_of

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
+from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
 from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.files import Table
@@ -25,23 +26,17 @@ from gzkcore.rows.index import is_comment
 from gzkcore.rows.meaning import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
-from gzkcore.tabular.table_rows import FOLDS, copies_of
 
 from .arguments import TestBy, listed
 from .held_out import (
-    FEW_ROWS,
     FEWEST_ROWS,
     SHARE,
     check_known,
     check_rows,
     check_shares,
     check_targets_differ,
-    folds_of,
-    folds_of_groups,
-    folds_of_labels,
-    groups_of,
-    held_out,
-    last_of,
+    folds_held_out,
+    groups_held_out,
 )
 from .hints import (
     about_blocks,
@@ -109,7 +104,7 @@ class TableSource:
                 name: typed(table, name, columns[name], kind, first) for name, kind in kinds.items()
             }
             rows = np.arange(first, first + len(values[recipe.target]))
-            used = ~held_out(rows, self.test_fraction, self.seed)
+            used = ~hashed_rows(rows, self.test_fraction, self.seed)
             for name in kinds if self.drop_missing else [recipe.target]:
                 used &= ~missing_of(values[name])
             values = {name: column[used] for name, column in values.items()}
@@ -140,7 +135,7 @@ def read_rows(
     weights: str | None = None,
     regress: bool = False,
 ) -> FrameRows:
-    """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
+    """Read a table, or as many rows at random as fit into memory; hold out some.
 
     `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
     target are labels, `regress` whether text in it stands for missing numbers. Without
@@ -182,7 +177,7 @@ def read_rows(
         source = TableSource(
             table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed, weights
         )
-        test = held_out(numbers[there], share, seed)
+        test = hashed_rows(numbers[there], share, seed)
         return replace(_parted(known, table, by, test, share), source=source)
     return _divided(known, table, by, column, test_fraction, seed, say)
 
@@ -219,12 +214,12 @@ def _divided(
     copies = None if by.columns else _copies(rows.train, y)
     if copies is not None:
         say("many rows are copies of others, which are held out together with them")
-    few = test_fraction is None and len(y) < FEW_ROWS
+    few = test_fraction is None and len(y) < FEW_TO_TEST
     if few:
         check_known(table, target, len(y))
         _check_target(table, target, y)
         together = groups if copies is None else copies
-        folds = None if by.last else _folds(y, rows.classify, together, seed)
+        folds = None if by.last else folds_held_out(y, rows.classify, together, seed)
         if folds is not None:
             if groups is not None:
                 n_groups = len(np.unique(groups))
@@ -237,9 +232,9 @@ def _divided(
     elif groups is not None:
         test = _whole_groups(str(by.groups), groups, test_fraction, seed, say)
     elif copies is not None:
-        test = groups_of(copies, test_fraction, seed) & (test_fraction > 0)
+        test = groups_held_out(copies, test_fraction, seed) & (test_fraction > 0)
     else:
-        test = held_out(np.arange(len(y)), test_fraction, seed)
+        test = hashed_rows(np.arange(len(y)), test_fraction, seed)
     return _parted(rows, table, by, test, test_fraction)
 
 
@@ -268,23 +263,6 @@ def _copies(frame: Frame, y: Values) -> Integers | None:
         return np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
 
     return copies_of(np.column_stack([*map(numbered, frame.values.values())]), numbered(y)[:, None])
-
-
-def _folds(y: Values, classify: bool, groups: Integers | None, seed: int) -> Integers | None:
-    """Return in which fold each row is held out, with all others of its group.
-
-    None where a fold would leave a single label, or has no rows.
-    """
-    if groups is not None:
-        if len(np.unique(groups)) < FOLDS:
-            return None
-        folds = folds_of_groups(groups)
-    elif classify:
-        folds = folds_of_labels(y, seed)
-    else:
-        folds = folds_of(np.arange(len(y)), seed)
-    left = [len(np.unique(y[folds != fold])) for fold in range(FOLDS)]
-    return folds if not classify or min(left) > 1 else None
 
 
 def _weights(table: Table, name: str, column: Values, numbers: Integers) -> Doubles:
@@ -333,7 +311,7 @@ def _last_rows(
             f"{table.path}: column {name!r} {what}, so that none are the last; "
             "name another with --test-last"
         )
-    test = last_of(column, share)
+    test = last_rows(column, share)
     start = column[test].min()
     if column.dtype.kind == "f":
         told = f"{start:.0f}" if start == round(start) else f"{start:.6g}"
@@ -360,7 +338,7 @@ def _whole_groups(
     name: str, groups: Integers, share: float, seed: int, say: Say
 ) -> NDArray[np.bool_]:
     """Say which rows are of groups that are held out, and tell how many groups these are."""
-    test = groups_of(groups, share, seed)
+    test = groups_held_out(groups, share, seed)
     n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
     far_more = _if_far_more(test, share, "groups")
     told = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"

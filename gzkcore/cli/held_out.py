@@ -1,98 +1,41 @@
-"""The rows of a table that are held out, and checks that enough are left to learn from.
-
-One of each 1 / share consecutive rows is held out, chosen by a hash. So the share is exact, the
-rows are spread over the whole table, and each reading of a file finds the same rows without a list.
-
-With few rows, a tenth of them says little. Then each fifth is held out in turn, also chosen by a
-hash: five consecutive rows are in five different folds.
-
-By a column, the rows with its last values can be held out, or whole groups of rows.
-"""
+"""How many rows of a table the command holds out, and checks that enough are left to learn from."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Integers
 from gzkcore._util.wording import counted
+from gzkcore.learn.held_out import FOLDS, group_folds, hashed_folds, some_groups
 from gzkcore.rows.files import Table
-from gzkcore.tabular.table_rows import FOLDS
 
-RowNumbers = NDArray[np.int64]
-
-FEWEST_ROWS = 20
-SHARE = 0.1  # that is held out, unless asked otherwise
-FEW_ROWS = 300  # with fewer than these each fifth is held out in turn: a tenth is fewer than 30
+SHARE = 0.1  # The share of rows that is held out, unless --test-fraction says otherwise.
+FEWEST_ROWS = 20  # A table with fewer rows is refused; a fit takes at least half as many.
 
 
-def held_out(rows: RowNumbers, share: float, seed: int) -> NDArray[np.bool_]:
-    """Say which of these rows, numbered from 0, are held out."""
-    if share <= 0:
-        return np.zeros(len(rows), dtype=bool)
-    group = np.floor(rows * share).astype(np.int64)
-    group += rows >= _first(group + 1, share)  # where the product was rounded
-    group -= rows < _first(group, share)
-    first = _first(group, share)
-    size = _first(group + 1, share) - first
-    return np.asarray(rows == first + np.floor(hashed(group, seed) * size).astype(np.int64))
+def groups_held_out(groups: Integers, share: float, seed: int) -> NDArray[np.bool_]:
+    """Say which rows are held out: about this share of the groups, one at least, but not all."""
+    n_groups = len(np.unique(groups))
+    return some_groups(groups, min(max(round(share * n_groups), 1), n_groups - 1), seed)
 
 
-def _first(group: RowNumbers, share: float) -> RowNumbers:
-    """Return the first row of a group."""
-    return np.ceil(group / share).astype(np.int64)
+def folds_held_out(
+    y: NDArray[Any], classify: bool, groups: Integers | None, seed: int
+) -> Integers | None:
+    """Return in which fold each row is held out, with all others of its group.
 
-
-def folds_of(rows: RowNumbers, seed: int) -> RowNumbers:
-    """Say in which fold each of these rows, numbered from 0, is held out."""
-    first = np.floor(hashed(rows // FOLDS, seed) * FOLDS).astype(np.int64)
-    return np.asarray((rows + first) % FOLDS)
-
-
-def folds_of_labels(y: NDArray[Any], seed: int) -> RowNumbers:
-    """Say in which fold each row is held out, so that all have about the same share of a label."""
-    order = np.argsort(y, kind="stable")
-    folds = np.empty(len(y), dtype=np.int64)
-    folds[order] = folds_of(np.arange(len(y)), seed)
-    return folds
-
-
-def last_of(values: NDArray[Any], share: float) -> NDArray[np.bool_]:
-    """Say which rows have the last values: about this share, rows of equal values together."""
-    there = ~np.isnan(values)  # nor NaT
-    levels, counts = np.unique(values[there], return_counts=True)
-    rows_from = counts[::-1].cumsum()[::-1]  # with this value or a later one
-    first = np.argmin(np.abs(rows_from - share * len(values)))
-    return np.asarray(there & (values >= levels[max(int(first), 1)]))
-
-
-def groups_of(values: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Say which rows are of groups that are held out, about this share of two or more groups."""
-    chosen = np.zeros(len(values), dtype=bool)
-    n_groups = len(np.unique(values))
-    n_held = min(max(round(share * n_groups), 1), n_groups - 1)
-    split = GroupShuffleSplit(1, test_size=n_held, random_state=seed)
-    _, held = next(split.split(values, groups=values))
-    chosen[held] = True
-    return chosen
-
-
-def folds_of_groups(values: NDArray[Any]) -> RowNumbers:
-    """Say in which fold each group is held out, so that all have about the same number of rows."""
-    folds = np.empty(len(values), dtype=np.int64)
-    for fold, (_, held) in enumerate(GroupKFold(FOLDS).split(values, groups=values)):
-        folds[held] = fold
-    return folds
-
-
-def hashed(numbers: RowNumbers, seed: int) -> Doubles:
-    """Return a number in [0, 1) for each number and seed: fixed, yet as if random (splitmix64)."""
-    z = numbers.astype(np.uint64) + np.uint64(1 + seed * 0xD1342543DE82EF95 % 2**63)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) / 2.0**64
+    None where a fold would leave a single label, or has no rows.
+    """
+    if groups is not None and len(np.unique(groups)) < FOLDS:
+        return None
+    if groups is not None:
+        fold = group_folds(groups, FOLDS)
+    else:
+        fold = hashed_folds(len(y), seed, y if classify else None)
+    if classify and min(len(np.unique(y[fold != i])) for i in range(FOLDS)) < 2:
+        return None
+    return fold
 
 
 def check_rows(table: Table, n_rows: int, n_dropped: int = 0) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.learn.held_out import hashed
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import BadValueError
@@ -16,7 +17,7 @@ from gzkcore.sphere.globe import LatLonToSphere
 
 from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
-from .held_out import RowNumbers, check_rows, check_targets_differ, hashed
+from .held_out import check_rows, check_targets_differ
 from .hints import about_row_numbers, numbering_columns
 from .output import MOST_NAMED, Progress, options_named
 from .recipes import check_places
@@ -90,7 +91,7 @@ class ColumnSample:
         self.names = names
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
-    def add(self, numbers: RowNumbers, values: Doubles) -> None:
+    def add(self, numbers: Integers, values: Doubles) -> None:
         """Add rows of these numbers in the file."""
         self.n_rows += len(values)
         self.low = np.minimum(self.low, values.min(axis=0))

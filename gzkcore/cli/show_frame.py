@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gzkcore._util.wording import as_plain, counted, plain
+from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.tabular.table_encoder import NO_PLACES
-from gzkcore.tabular.table_rows import FOLDS
 
 from .arguments import words_of
 from .baselines import CONSTANTS
-from .held_out import FEW_ROWS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table, some_of
 from .recipes import PLACE
@@ -159,7 +158,7 @@ def _about_few(n_train: int, n_test: int) -> list[str]:
     if not 0 < n_test < FEW_TEST_ROWS:
         return []
     few = f"{counted(n_test, 'held-out row')} {'says' if n_test == 1 else 'say'} little"
-    if n_train + n_test < FEW_ROWS:
+    if n_train + n_test < FEW_TO_TEST:
         return [f"{few}; without --test-fraction all rows are tested, by cross-validation."]
     return [f"{few}; --test-fraction 0.3 holds out more."]
 

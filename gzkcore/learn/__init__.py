@@ -16,5 +16,5 @@ On the whole kernel, by conjugate gradients:
 - `kernel_ridge`, `kernel_ridge_cv`, `kernel_ridge_classifier`: squared error
 - `kernel_losses`, `kernel_quantile`, `kernel_logistic`: other losses
 - `agop`: which columns matter
-- `held_out`: folds, groups and splitters
+- `held_out`: which rows are held out, and the errors of alphas on them
 """

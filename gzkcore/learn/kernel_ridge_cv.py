@@ -1,6 +1,5 @@
 """Kernel ridge regression that chooses its alpha and its kernel by held-out rows."""
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +16,17 @@ from gzkcore._util.wording import plain
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.passes.streams import Step
-from gzkcore.solve.kernel_system import cross_product
-from gzkcore.solve.solve import NotPositiveDefinite
 from gzkcore.solve.training_rows import TrainingRows
 
-from .held_out import Split, check_splits, folds, given_splits, one_split
+from .held_out import (
+    TrainTest,
+    check_folds,
+    folds,
+    is_number_of_folds,
+    random_folds,
+    splits_by,
+    squared_errors,
+)
 from .kernel_ridge import WholeKernelRegressor
 from .regression import check_alphas
 from .ridge_cv import grid_of, results_of
@@ -167,51 +172,35 @@ class KernelRidgeCV(WholeKernelRegressor):
                 ) from None
         return made
 
-    def _splits(self, rows: TrainingRows) -> list[Split]:
+    def _splits(self, rows: TrainingRows) -> list[TrainTest]:
         n, cv = rows.X.shape[0], self.cv
-        if isinstance(cv, numbers.Integral):
-            if not 2 <= int(cv) <= n:
-                raise ValueError(f"cv={cv} must be from 2 to n_samples={n}, a number of folds")
-            return folds(n, int(cv), self._labels_of(rows.y))
+        if is_number_of_folds(cv):
+            return folds(n, check_folds(cv, n), self._labels_of(rows.y))
         if cv is None:
             if n < 2:
                 raise ValueError(f"cv=None holds rows out, but n_samples={n}; use 2 rows or more")
-            return [one_split(n, generator(self.random_state), self._labels_of(rows.y))]
+            labels = self._labels_of(rows.y)
+            return random_folds(np.arange(n), generator(self.random_state), labels)[:1]
         X, (y, used) = rows.X, rows.given or (rows.y, np.arange(n))
         if rows.given is not None:
             X = np.zeros(len(y))
         labels = self._labels_of(y)
-        return check_splits(cv, given_splits(cv, X, y if labels is None else labels, used))
+        return splits_by(cv, X, y if labels is None else labels, used)
 
     def _labels_of(self, y: Doubles) -> Integers | None:
         """Return the labels behind targets, which each part of a split has its share of."""
         return None
 
     def _errors(
-        self, kernel: Kernel, rows: TrainingRows, split: Split, alphas: Doubles, step: Step
+        self, kernel: Kernel, rows: TrainingRows, split: TrainTest, alphas: Doubles, step: Step
     ) -> Doubles:
         """Return the mean squared error of each alpha on held-out rows; NaN where not solved."""
-        fitted, held_out = split
-        train, test = rows.part(fitted), rows.part(held_out)
+        train, test = map(rows.part, split)
         if isinstance(kernel, Precomputed):
-            train.X, test.X = train.X[:, fitted], test.X[:, fitted]
-        errors, n_targets = np.full(alphas.size, np.nan), rows.y.shape[1]
-        tried, trend = alphas, self._trend_of(train.X)
-        H, of_test = (None, None) if trend is None else map(trend.columns, (train.X, test.X))
-        while tried.size:
-            system = self._system_of(kernel, train.X, tried, train.noise)
-            columns = np.repeat(tried, n_targets)
-            try:
-                found, b, _ = system.regress(np.tile(train.y, tried.size), columns, H, step)
-            except NotPositiveDefinite:  # the smallest alpha comes to this first
-                tried = tried[1:]
-                continue
-            mean = cross_product(kernel, test.X, train.X, found.coef)
-            if of_test is not None:
-                mean += of_test @ b
-            missed = mean.reshape(len(mean), tried.size, n_targets) - test.y[:, None]
-            each = np.average(np.square(missed).mean(axis=2), axis=0, weights=test.weight)
-            solved = found.converged.reshape(tried.size, n_targets).all(axis=1)
-            errors[alphas.size - tried.size :] = np.where(solved, each, np.nan)
-            break
-        return errors
+            train.X, test.X = train.X[:, split[0]], test.X[:, split[0]]
+        squares = squared_errors(
+            train, test, alphas,
+            lambda tried: self._system_of(kernel, train.X, tried, train.noise),
+            self._trend_of(train.X), step,
+        )  # fmt: skip
+        return np.asarray(np.average(squares, axis=0, weights=test.weight))

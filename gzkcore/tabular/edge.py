@@ -21,10 +21,10 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import ConstantTargetsError, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
-from gzkcore.learn.held_out import Split
+from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import Trend
 
-from .kernel_search import ALPHAS, GUARD_ROWS, LITTLE, Candidate, Trials, some
+from .kernel_search import ALPHAS, GUARD_ROWS, LITTLE, Candidate, Trials
 from .table_encoder import Groups
 
 # A choice, all of them:
@@ -54,7 +54,7 @@ class Edge:
         shares = trials.X.var(axis=0) * np.square(best.kernel.scale())
         matter = shares >= LITTLE * shares.sum()
         dates, numbers = (groups.columns_of(kind) for kind in ("date", "number"))
-        chosen = some(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
+        chosen = at_most(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
         n_edge = max(len(chosen) // EDGE, min(len(chosen) // 5, 5))
         if len(chosen) < FEWEST_ROWS:
             return None
@@ -70,7 +70,7 @@ class Edge:
         return cls(chosen[~out], chosen[out], dates.size > 0)
 
     @property
-    def split(self) -> Split:
+    def split(self) -> TrainTest:
         """The rows to fit to, and those at the edge."""
         return self.rows, self.held_out
 

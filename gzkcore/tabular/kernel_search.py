@@ -38,9 +38,9 @@ from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
-from gzkcore.learn.held_out import Split
-from gzkcore.solve.kernel_system import MOST_SUMS_TOL, KernelSystem, cross_product
-from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
+from gzkcore.solve.kernel_system import MOST_SUMS_TOL, KernelSystem
+from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import Trend
 
 from .table_encoder import Groups
@@ -187,7 +187,7 @@ class Trials:
         X: Doubles,
         Y: Doubles,
         weight: Doubles | None,
-        splits: Sequence[Split],
+        splits: Sequence[TrainTest],
         report: Report,
         seed: int,
         watch: Watch = lambda *_: None,
@@ -222,7 +222,7 @@ class Trials:
         half.alphas = self.alphas
         return half
 
-    def on(self, splits: Sequence[Split], report: Report | None = None) -> "Trials":
+    def on(self, splits: Sequence[TrainTest], report: Report | None = None) -> "Trials":
         """Return trials of other splits, which are not reported unless there is a report."""
         report = Report() if report is None else report
         return Trials(self.X, self.Y, self.weight, splits, report, self.seed, self.watch)
@@ -231,10 +231,10 @@ class Trials:
         """Return all rows of the splits."""
         return np.unique(np.concatenate([part for split in self.splits for part in split]))
 
-    def thinned(self, most: int) -> list[Split]:
+    def thinned(self, most: int) -> list[TrainTest]:
         """Return the splits with at most so many rows on each side, at random."""
         rng = np.random.default_rng(self.seed)
-        return [(some(rows, most, rng), some(out, most, rng)) for rows, out in self.splits]
+        return [(at_most(rows, most, rng), at_most(out, most, rng)) for rows, out in self.splits]
 
     def run(
         self,
@@ -386,36 +386,23 @@ class Trials:
         pairs = zip(of_splits, self.splits, strict=True)
         return np.vstack([self._squares_of(kernel, split, slopes) for kernel, split in pairs])
 
-    def _squares_of(self, kernel: Kernel, split: Split, slopes: Integers | None) -> Doubles:
-        rows, held_out = split
-        found = np.full((len(held_out), len(self.alphas)), np.inf)
-        noise = None if self.weight is None else 1.0 / self.weight[rows]
-        n_targets, middle = self.Y.shape[1], self.mean(rows)
-        trend = None if slopes is None else Trend.along(slopes, self.X[rows])
-        H = None if trend is None else trend.columns(self.X[rows])
-        tried = self.alphas
-        while tried.size:
-            system = KernelSystem(
-                kernel, self.X[rows], tried, noise, tol=TOL, max_iter=MAX_ITER,
+    def _squares_of(self, kernel: Kernel, split: TrainTest, slopes: Integers | None) -> Doubles:
+        middle = self.mean(split[0])
+        train, test = (
+            TrainingRows(self.X[rows], self.Y[rows] - middle, self._weight_of(rows))
+            for rows in split
+        )
+        trend = None if slopes is None else Trend.along(slopes, train.X)
+
+        def system_of(alphas: Doubles) -> KernelSystem:
+            return KernelSystem(
+                kernel, train.X, alphas, train.noise, tol=TOL, max_iter=MAX_ITER,
                 random_state=self.seed,
             )  # fmt: skip
-            try:
-                solved, b, _ = system.regress(
-                    np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets), H
-                )
-            except NotPositiveDefinite:  # the smallest alpha comes to this first
-                tried = tried[1:]
-                continue
-            mean = cross_product(kernel, self.X[held_out], self.X[rows], solved.coef)
-            if trend is not None:
-                mean += trend.columns(self.X[held_out]) @ b
-            truth = (self.Y[held_out] - middle)[:, None]
-            missed = mean.reshape(len(mean), tried.size, n_targets) - truth
-            squares = np.square(missed).mean(axis=-1) * self.weights(held_out)[:, None]
-            converged = solved.converged.reshape(tried.size, n_targets).all(axis=1)
-            found[:, len(self.alphas) - tried.size :] = np.where(converged, squares, np.inf)
-            break
-        return found
+
+        squares = squared_errors(train, test, self.alphas, system_of, trend)
+        weights = self.weights(split[1])[:, None]
+        return np.where(np.isnan(squares), np.inf, squares * weights)
 
 
 # ---- the search
@@ -692,13 +679,6 @@ def _best_of(trials: Trials, lessons: _Lessons) -> Candidate:
     close = [lessons.refined(each) for each in tried if each.error <= CLOSE * least]
     again = [trials.run_about(each) or each for each in close]
     return min(again, key=lambda candidate: candidate.error)
-
-
-def some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:
-    """Return at most so many of the rows, at random, in their order."""
-    if len(rows) <= most:
-        return rows
-    return rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 
 def some_that_vary(

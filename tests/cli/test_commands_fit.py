@@ -15,7 +15,7 @@ import gzkcore
 from gzkcore._util.model_io import load
 from gzkcore.cli import commands_fit, frame_rows
 from gzkcore.cli import main as cli
-from gzkcore.cli.held_out import held_out
+from gzkcore.learn.held_out import hashed_rows
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
@@ -106,7 +106,7 @@ def test_rows_beyond_memory_are_read_in_passes(capsys, plain, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 4000)
     result = run(capsys, "fit", "data.csv", "--target", "y", *QUICK)
     rows = len(read("data.csv"))
-    assert result["train_rows"] == rows - held_out(np.arange(rows), 0.1, 0).sum()
+    assert result["train_rows"] == rows - hashed_rows(np.arange(rows), 0.1, 0).sum()
     assert 0 < result["test_rows"] < rows // 10
     assert "of 500 rows" in " ".join(result["notes"])
     assert "in passes" in " ".join(result["notes"])
@@ -132,7 +132,7 @@ def test_a_pass_leaves_out_what_the_fit_may_not_see(plain):
     gaps["y"][7] = gaps["a"][8] = ""
     write("data.csv", gaps)
     recipe = frame_rows.Recipe("y", ["a", "b"], ["number", "number"])
-    table, test = tables.open_table("data.csv"), held_out(np.arange(500), 0.1, 0)
+    table, test = tables.open_table("data.csv"), hashed_rows(np.arange(500), 0.1, 0)
     for dropped, out in ((False, [7]), (True, [7, 8])):
         source = frame_rows.TableSource(table, recipe, "number", False, dropped, 0.1, 0)
         frames, targets = zip(*source, strict=True)
@@ -184,7 +184,7 @@ def test_predictions_are_the_models(capsys, globe):
     model, places = load("model.gzk"), np.column_stack([globe["lat"], globe["lon"]])
     rows = Frame(dict(zip(("latitude", "longitude"), places.T, strict=True)))
     mean, std = model.predict(rows, return_std=True)
-    test = held_out(np.arange(400), 0.1, 0)
+    test = hashed_rows(np.arange(400), 0.1, 0)
     rmse = np.sqrt(np.mean(np.square(globe["y"] - mean)[test]))
     assert result["methods"][0]["rmse"] == pytest.approx(rmse, rel=1e-9)
 

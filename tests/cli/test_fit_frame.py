@@ -11,8 +11,8 @@ from commands import UNTESTED, files, read, refuse, run, write
 from gzkcore._util.model_io import load
 from gzkcore.cli import baselines, fit_frame, verdict
 from gzkcore.cli import main as cli
-from gzkcore.cli.held_out import folds_of, held_out
 from gzkcore.cli.show_frame import print_frame
+from gzkcore.learn.held_out import hashed_folds, hashed_rows
 from gzkcore.rows.frames import Frame
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
@@ -62,7 +62,7 @@ def test_numbers(capsys, mixed):
     assert predicted["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
     rows = read("out.csv")
     found = np.array([float(row["PREDICTED_y"]) for row in rows])
-    test = held_out(np.arange(200), 0.1, 0)
+    test = hashed_rows(np.arange(200), 0.1, 0)
     rmse = np.sqrt(np.mean(np.square(found - mixed["y"])[test]))
     assert ours["rmse"] == pytest.approx(rmse, rel=1e-5)  # predictions are rounded
     assert all(float(row["PREDICTED_y_STD"]) > 0 for row in rows)
@@ -87,7 +87,7 @@ def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert (result["train_rows"], result["test_rows"], result["folds"]) == (60, 60, 5)
     assert len(load("model.gzk").model_.X_fit_) == 60
-    folds = folds_of(np.arange(60), 0)
+    folds = hashed_folds(60, 0)
     X = pd.DataFrame({"a": few["a"], "color": few["color"]})
     predicted = np.empty(60)
     for fold in range(5):
@@ -261,7 +261,7 @@ def test_of_many_rows_held_out_columns_are_shuffled_in_some(capsys, mixed, targe
     assert result["test_rows"] == 40
     assert sorted(result["shuffled"]) == ["a", "day"]
     assert max(result["shuffled"].values()) > 1.2 * result["error_of_some"]
-    X, test = pd.read_csv("data.csv", parse_dates=["day"]), held_out(np.arange(200), 0.2, 0)
+    X, test = pd.read_csv("data.csv", parse_dates=["day"]), hashed_rows(np.arange(200), 0.2, 0)
     some = X[test].iloc[np.sort(np.random.default_rng(0).permutation(40)[:25])]
     predicted = load("model.gzk").predict(some[["a", "day"]])
     error = np.mean(predicted != some.kind) if target == "kind" else rmse_of(predicted - some.y)
