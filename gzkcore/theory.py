@@ -1,16 +1,16 @@
 """How many features are enough: leverage, the theorems, and the bounds that follow from them.
 
-The theorems and lemmas are those of Han, Zandieh, Avron. Several have errors in print, which the
-page of errata explains; `printed=True` gives the printed number. They are worst-case bounds, far
-above what is needed in practice: `leverage_bound` alone is 5 to 75 times too large. Choose
-n_components by measurements (`gzkcore.metrics`); the theorems say what is guaranteed.
+Numbers of theorems, lemmas and equations are those of Han, Zandieh, Avron, unless stated otherwise.
+Formulas with errors in print are corrected here, as the page of errata explains; `printed=True`
+gives the printed number. The theorems are worst-case bounds, far above what is needed in practice:
+choose n_components by measurements (`gzkcore.metrics`).
 
-Arguments that are not as described raise TypeError or ValueError, and so do arguments for which a
-number is beyond the range of floats.
+Functions check their arguments, and raise TypeError or ValueError, also if a number is beyond the
+range of floats. Formulas without loops are called in `gzkcore.reference`.
 """
 
 from collections.abc import Callable
-from math import atanh, ceil, comb, exp, inf, lgamma, log, pi, sqrt
+from math import ceil, comb, exp, inf, lgamma, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.wording import counted
 from gzkcore.kernels.truncation import safe_cut
+from gzkcore.reference import theory as formulas
 from gzkcore.sphere.series import zonal_sum
 from gzkcore.sphere.special import alpha
 
@@ -57,7 +58,7 @@ __all__ = [
 
 
 def statistical_dimension(K: ArrayLike, lam: float) -> float:
-    """Statistical dimension s_lam = Tr(K (K + lam I)^(-1)), the effective rank at a ridge.
+    """Statistical dimension s_lam = Tr(K (K + lam I)^(-1)), the effective rank at a ridge (Eq 18).
 
     Parameters
     ----------
@@ -69,17 +70,12 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     Returns
     -------
     float
-        Between 0 and the rank of K, up to rounding. At this ridge fewer features cannot approximate
-        K.
+        Between 0 and the rank of K. At this ridge fewer features cannot approximate K.
 
     Notes
     -----
     O(n^3) operations. Eigenvalues below n 2.2e-16 times the largest may be rounding errors; they
     count as 0, also for the rank.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Section 2 and Eq 18.
 
     Examples
     --------
@@ -94,7 +90,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
 def ridge_leverage(
     operator: LinearOperator | Callable[[Any], ArrayLike], K: ArrayLike, lam: float, w: ArrayLike
 ) -> float | Doubles:
-    """Ridge leverage score tau_lam(w) = Tr(Phi_w^T (K + lam I)^(-1) Phi_w) of a direction.
+    """Ridge leverage score of a direction, Tr(Phi_w^T (K + lam I)^(-1) Phi_w) (Definition 6).
 
     Parameters
     ----------
@@ -114,14 +110,9 @@ def ridge_leverage(
 
     Notes
     -----
-    O(n^3) operations, and one product with the operator for all w. A LinearOperator has phi_x only
-    at the nodes of its quadrature. So Phi_w is computed as Phi* of g(v) = sum_(l<=q) alpha_l
-    P_d^l(<v, w>), which reproduces polynomials of degree q exactly (Lemma 1). `reference.theory`
-    also computes the score as the minimum of Lemma 17.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Definition 6, Eq 16 to 18.
+    O(n^3) operations, and one product with the operator for all w. Between the nodes of a
+    LinearOperator, Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>), which reproduces
+    polynomials of degree q exactly (Lemma 1).
 
     Examples
     --------
@@ -150,7 +141,7 @@ def ridge_leverage(
 
 @in_floats
 def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
-    """Upper bound of the ridge leverage scores of all directions.
+    """Upper bound of the ridge leverage scores of all directions (Lemma 7).
 
     sum_l alpha_(l,d) min{pi^2 (l+1)^2 / (6 lam) sum_j |h_l(|x_j|)|^2, s}.
 
@@ -170,12 +161,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     Notes
     -----
     Correct as printed, for any signs of the degrees. On points of a ball in 3 to 9 dimensions it is
-    5 to 75 times the largest score, and it saturates at s times the number of harmonics. So do not
-    choose m by it.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Lemma 7.
+    5 to 75 times the largest score.
 
     Examples
     --------
@@ -205,7 +191,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
 def matrix_bernstein(
     deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
 ) -> float:
-    """Bound of the probability that the error of a mean of random matrices is at least `deviation`.
+    """Bound of the probability that a mean of random matrices is off by `deviation` (Lemma 18).
 
     4 Tr(M1 + M2) / M exp(-m t^2/2 / (M + 2 L t/3)) for |R| <= L, E R R* <= M1, E R* R <= M2 and
     M = max(|M1|, |M2|).
@@ -222,16 +208,8 @@ def matrix_bernstein(
     Returns
     -------
     float
-        At most 1, and 1 where t < sqrt(M/m) + 2 L / (3 m).
-
-    Notes
-    -----
-    The source (Tropp, Corollary 7.3.3) requires t >= sqrt(M/m) + 2 L / (3 m), which Lemma 18 omits.
-    For smaller t the printed bound is true but above 2. The m of Theorem 9 meets the condition.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Lemma 18.
+        At most 1, and 1 where t < sqrt(M/m) + 2 L / (3 m), of which the source (Tropp, Corollary
+        7.3.3) says nothing.
 
     Examples
     --------
@@ -239,16 +217,12 @@ def matrix_bernstein(
     >>> round(matrix_bernstein(0.5, 100, 1.0, [[1.0]], [[1.0]]), 9)
     0.000678546
     """
-    t, L = check_positive("deviation", deviation), check_positive("bound", bound)
-    m = check_integer("n_samples", n_samples, 1)
+    deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
+    n_samples = check_integer("n_samples", n_samples, 1)
     first, second = check_symmetric("M1", M1), check_symmetric("M2", M2)
-    M = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
-    if M == 0:
+    if not (first.any() or second.any()):
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
-    if t < sqrt(M / m) + 2 * L / (3 * m):
-        return 1.0
-    exponent = m * t**2 / 2 / (M + 2 * L * t / 3)
-    return min(1.0, 4 * float(np.trace(first) + np.trace(second)) / M * exp(-exponent))
+    return float(formulas.matrix_bernstein(deviation, n_samples, bound, first, second))
 
 
 @in_floats
@@ -279,13 +253,7 @@ def required_directions(
 
     Notes
     -----
-    The proof bounds `metrics.whitened_error` by eps, but Eq 1 needs the bound eps / (1 + eps). Also
-    8/3 is too small for the exponent of Lemma 18 if e > 1/2. Together, the printed m is enough up
-    to eps = .116, too small by a factor of 2 at .5, and of 4 at 1.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Theorem 9 and Appendix F.
+    The printed m is enough up to eps = .116, too small by a factor of 2 at .5, and of 4 at 1.
 
     Examples
     --------
@@ -295,11 +263,9 @@ def required_directions(
     >>> required_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, printed=True)
     1574
     """
-    eps, delta = check_share("epsilon", epsilon), check_share("delta", delta)
-    leverage, size = check_positive("leverage", leverage), log(16 * _dimension(s_lam) / delta)
-    if printed:
-        return ceil(8 / (3 * eps**2) * leverage * size)
-    return _theorem_9(eps / (1 + eps), leverage, size)
+    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
+    leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
+    return int(formulas.required_directions(epsilon, delta, leverage, s_lam, printed=printed))
 
 
 @in_floats
@@ -334,14 +300,8 @@ def projection_directions(
 
     Notes
     -----
-    The theorem states the m of Theorem 9, but its proof needs eps / 24 (with eps / 16 it counts the
-    cross term of Eq 40 once, not twice), which takes 576 times as many directions. The second term
-    above is for the trace over the small eigenvalues, by Bernstein's inequality; it is the larger
-    one for small r. Each of the two events may fail with probability delta/2.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Theorem 10 and Appendix G.
+    The proof needs about 576 times as many directions as printed. The second term, for the trace
+    over the small eigenvalues, is the larger one for small r.
 
     Examples
     --------
@@ -352,13 +312,11 @@ def projection_directions(
     1574
     """
     rank = check_integer("rank", rank, 1)
-    if printed:
-        return required_directions(epsilon, delta, leverage, s_lam, printed=True)
-    eps, delta = check_share("epsilon", epsilon) / 24, check_share("delta", delta)
+    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
-    spectral = _theorem_9(eps / (1 + eps), leverage, log(32 * s_lam / delta))
-    trace = (8 + 4 * eps / 3) / (rank * eps**2) * leverage * log(4 / delta)
-    return max(spectral, ceil(trace))
+    return int(
+        formulas.projection_directions(epsilon, delta, leverage, s_lam, rank, printed=printed)
+    )
 
 
 @in_floats
@@ -400,22 +358,9 @@ def dot_product_directions(
 
     Notes
     -----
-    The printed q is too small from d = 6 on: for n = 1, d = 30, r = 2.5, lam = 1.9e-13 and eps = .5
-    the cut kernel is off by 20 times what is allowed. The printed s is enough. Here q and s are
-    chosen by what is cut, at most C exp(r^2 beta) (Pr(L > q) + Pr(J > N)) for N < 2s. J is a
-    Poisson number of mean r^2 beta, and L where a walk on the degrees is after J steps:
-    `reference.series.safe_cut` has the proof.
-
-    Nor does the printed m follow: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1) is up
-    to 2 (q+d-1 choose q), not 1.1; a norm error of .8 eps is not enough for the lower side; and s
-    may be q, not q/2. Here L = s sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
-
-    Computing Z costs m nnz(X) + n m q + n m q s operations. The printed O((m/q) nnz(X)) omits the
-    polynomials and the radial parts, which dominate for dense points of small d.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Theorem 11 and Appendix H.
+    The printed q is too small from d = 6 on. Here q and s are those of `reference.series.safe_cut`,
+    and m is that of Theorem 9 for L = s sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
+    Computing Z costs m nnz(X) + n m q + n m q s operations.
 
     Examples
     --------
@@ -470,12 +415,7 @@ def gaussian_directions(
     Notes
     -----
     As for `dot_product_directions`, but the printed q and s are larger, and never too small as far
-    as we know; with them the sum of the alpha_l is up to 1.3 times what the proof allows. For 1,000
-    points, d = 3, r = 2, lam = .01 and eps = .5 the result is about 4 10^5 directions.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Theorem 12 and Appendix I.
+    as we know.
 
     Examples
     --------
@@ -504,7 +444,7 @@ def gaussian_directions(
 
 @in_floats
 def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> float:
-    """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n.
+    """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n (Eq 24).
 
     lam^2/n f*^T (K + lam I)^(-2) f* + sigma^2/n Tr(K^2 (K + lam I)^(-2)).
 
@@ -525,12 +465,7 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
 
     Notes
     -----
-    O(n^3) operations. Eigenvalues that may be rounding errors count as 0 in the second term, as in
-    `statistical_dimension`.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Eq 24, with the expectation taken.
+    O(n^3) operations. In the second term eigenvalues count as in `statistical_dimension`.
 
     Examples
     --------
@@ -570,23 +505,11 @@ def risk_bound(
     rank : int
         Rank of Z, at most its number of columns.
     printed : bool, default=False
-        Return R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed; this is not a
-        bound, see below.
+        Return R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed; this is no bound.
 
     Returns
     -------
     float
-
-    Notes
-    -----
-    The printed lemma uses the risk R(f) of the exact estimator, where its source has an upper bound
-    of this risk. It is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0) without noise has R(f)
-    = 5.0e-13, but an approximation with eps = .2 has the risk 7.9e-9. The correct bound is linear
-    in (K + lam I)^(-1), which Eq 1 controls.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Lemma 13.
 
     Examples
     --------
@@ -630,13 +553,8 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
 
     Notes
     -----
-    The printed lemma bounds |Z - Z C C^T|^2, which is not useful, since features may make all
-    distances smaller. The exact cost takes another factor 1 / (1 - eps), by the lower side of
-    Eq 21.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Lemma 14.
+    The printed lemma bounds |Z - Z C C^T|^2, which says nothing of the exact cost, since features
+    may make all distances smaller.
 
     Examples
     --------
@@ -645,8 +563,8 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     6.0
     """
     cost, epsilon = check_not_negative("cost", cost), _epsilon(epsilon)
-    factor = (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
-    return cost * (factor if printed else factor / (1 - epsilon))
+    gamma = check_not_negative("gamma", gamma)
+    return float(formulas.clustering_bound(cost, epsilon, gamma, printed=printed))
 
 
 @in_floats
@@ -683,14 +601,7 @@ def table_1(
     Notes
     -----
     These are orders of magnitude, for constant eps and without powers of log n: they show how
-    methods scale, not which to choose. Two rows have errors in print. "Modified Fourier" lacks the
-    factor 1 / Gamma(d/2 + 1) of the text. "Gegenbauer" is printed as ((2 log(n/lam))^d + (1.93
-    r)^(2d)) / (d-1)!, but q^2 (q+d-1 choose q) of Theorem 12 has another factor q, and the printed
-    operations omit the polynomials and the radial parts.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Table 1 and Section 5.2.
+    methods scale, not which to choose. "Modified Fourier" and "Gegenbauer" have errors in print.
 
     Examples
     --------
@@ -749,9 +660,8 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
 
     Notes
     -----
-    This holds for dense projections with normal or sign entries. The paper on block projections
-    prints k <= k_0 for this k_0, with the inequality reversed. Block projections need more
-    dimensions, depending on how unequal the norms of the blocks are.
+    For dense projections with normal or sign entries. Block projections need more dimensions,
+    depending on how unequal the norms of the blocks are.
 
     References
     ----------
@@ -764,9 +674,8 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     >>> johnson_lindenstrauss(1000, 0.5)
     498
     """
-    n, eps = check_integer("n", n, 2), check_share("epsilon", epsilon)
-    gamma = check_not_negative("gamma", gamma)
-    return ceil((4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * log(n))
+    n, epsilon = check_integer("n", n, 2), check_share("epsilon", epsilon)
+    return int(formulas.johnson_lindenstrauss(n, epsilon, check_not_negative("gamma", gamma)))
 
 
 def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
@@ -792,14 +701,8 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
 
     Notes
     -----
-    Eq 1 says that the eigenvalues of (Z Z^T + mu I)^(-1) (K + mu I) lie between 1 - eps and
-    1 + eps, which is the claim for alpha = mu. Another alpha changes the eigenvalues of K + mu I by
-    factors between 1 and alpha/mu. So the spectral error of features also measures their quality as
-    a preconditioner; see `iterations_bound`.
-
-    References
-    ----------
-    Han, Zandieh, Avron, Eq 1.
+    The spectral error of features so measures their quality as a preconditioner; see
+    `iterations_bound`.
 
     Examples
     --------
@@ -811,8 +714,7 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     """
     epsilon = check_positive("epsilon", epsilon) if below else check_share("epsilon", epsilon)
     mu, alpha = check_positive("mu", mu), check_positive("alpha", alpha)
-    spread = 1 + epsilon if below else (1 + epsilon) / (1 - epsilon)
-    return spread * max(mu / alpha, alpha / mu)
+    return float(formulas.condition_bound(epsilon, mu, alpha, below=below))
 
 
 @in_floats
@@ -835,9 +737,8 @@ def iterations_bound(condition: float, tol: float) -> int:
     Notes
     -----
     The bound is for the worst spectrum with this condition number. In practice about as many steps
-    are enough as P^(-1) A has distinct eigenvalues, or clusters of eigenvalues. Solvers that check
-    the residual use another norm: |A (x_m - x)|, relative to the start, is at most sqrt(cond(A))
-    times the bound, where A is *without* the preconditioner, and may exceed 1 after a step.
+    are enough as P^(-1) A has distinct eigenvalues, or clusters of them. The norm of the residual,
+    relative to the start, is at most sqrt(cond(A)) times the bound, A *without* the preconditioner.
 
     References
     ----------
@@ -854,12 +755,13 @@ def iterations_bound(condition: float, tol: float) -> int:
         raise ValueError(
             f"condition={condition} must be at least 1; pass largest / smallest eigenvalue"
         )
-    root = sqrt(condition)
-    return 1 if root == 1 else ceil(log(2 / tol) / (2 * atanh(1 / root)))
+    return int(formulas.iterations_bound(condition, tol))
 
 
 # ---- what they share
-_LEAST_DIMENSION = 0.5 * (1 - 1e-9)  # a sum may be rounded
+
+# A statistical dimension is 1/2 or more for lam <= |K|; a computed one may be rounded below that.
+_LEAST_DIMENSION = 0.5 * (1 - 1e-9)
 
 
 def _operator_rows(
@@ -895,20 +797,10 @@ def _operator_rows(
     return np.asarray(by_order).reshape(n, operator.order, len(W))
 
 
-def _theorem_9(e: float, leverage: float, size: float) -> int:
-    """Return the number of directions for a whitened error e and size = log(...)."""
-    return ceil((2 + 4 * e / 3) / e**2 * leverage * size)
-
-
 def _directions(
     degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float, printed: bool
 ) -> tuple[int, int, int]:
-    """Theorem 9 for a kernel cut so that its matrix is off by at most eps lam / 10.
-
-    (1 - eps/10)(K + lam) <= K' + lam <= K + lam, so that a whitened error of e for K' is Eq 1 for
-    K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
-    Printed: 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta).
-    """
+    """Return q, s and the m of `reference.theory.truncated_directions`, or the printed one."""
     delta, s_lam, eps = check_share("delta", delta), _dimension(s_lam), epsilon
     if printed:
         size = log(16 * s_lam / delta)
@@ -917,7 +809,7 @@ def _directions(
         size = log(8 * (1 + 1 / (1 - eps / 10)) * s_lam / delta)
         e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
         alphas = _monomials(degree, dim) + _monomials(degree - 1, dim)  # of degrees 0 to q, summed
-        m = _theorem_9(e, order * alphas, size)
+        m = ceil((2 + 4 * e / 3) / e**2 * (order * alphas) * size)
     return degree, order, m
 
 
@@ -928,7 +820,7 @@ def _gaussian_degree(dim: int, radius: float, size: float) -> int:
 
 
 def _monomials(degree: int, dim: int) -> int:
-    """Return (q+d-1 choose q), or raise OverflowError where it takes long and is no float."""
+    """Return (q+d-1 choose q), or raise OverflowError if it is slow to compute, and no float."""
     if min(degree, dim - 1) >= 1024:
         raise OverflowError
     return comb(degree + dim - 1, dim - 1)
@@ -940,7 +832,7 @@ def _exp(exponent: float) -> float:
 
 
 def _shares(K: Doubles, lam: float) -> Doubles:
-    """Return lam_i / (lam_i + lam) of the eigenvalues, 0 of those that may be rounding alone."""
+    """Return lam_i / (lam_i + lam) of the eigenvalues that are above rounding errors."""
     energies = eigvalsh(K)
     rounding = len(K) * np.finfo(np.float64).eps * max(energies[-1], 0.0)
     energies = energies[energies > rounding]
@@ -969,7 +861,7 @@ def _epsilon(epsilon: float) -> float:
 
 
 def _dimension(s_lam: float) -> float:
-    """Return s_lam, which is 1/2 or more for lam <= |K|, of which the theorems speak."""
+    """Return s_lam, or raise if it is below 1/2: the theorems are for lam <= |K|."""
     number = check_positive("s_lam", s_lam)
     if number < _LEAST_DIMENSION:
         raise ValueError(

@@ -220,7 +220,7 @@ def matrix_bernstein(deviation, n_samples, bound, M1, M2):
     if deviation < sqrt(M / n_samples) + 2 * bound / (3 * n_samples):
         return 1.0
     exponent = n_samples * deviation**2 / 2 / (M + 2 * bound * deviation / 3)
-    return min(1.0, float(4 * np.trace(M1 + M2) / M * exp(-exponent)))
+    return min(1.0, float(4 * (np.trace(M1) + np.trace(M2)) / M * exp(-exponent)))
 
 
 def required_directions(epsilon, delta, leverage, s_lam, *, printed=False):

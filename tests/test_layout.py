@@ -198,7 +198,7 @@ def check_layers(root):
     for name, path in files:
         where, own = path.relative_to(root).as_posix(), name.split(".")[1]
         for line, target in [*imports_of(name, path), *imports_by_name(path, where)]:
-            if target.partition(".")[0] != "gzkcore":
+            if target.partition(".")[0] != "gzkcore" or target.startswith("gzkcore.reference"):
                 continue
             module, attribute = resolved(target, modules)
             folder = f"{target}.".split(".")[1]

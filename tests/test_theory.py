@@ -144,19 +144,17 @@ def test_lemma_7_on_data(dim, radius, s_lam, largest, bound):
 # ---- Lemma 18 and Theorem 9
 
 
-@both
-def test_lemma_18_is_empty_where_its_condition_fails(impl):
+def test_lemma_18_is_empty_where_its_condition_fails():
     """Without the condition the printed bound is above 2 there: not false, only useless."""
     for M, L, m in [(1.0, 1.0, 10), (0.3, 4.0, 7), (2.0, 2.0, 100), (1e-6, 1.0, 5)]:
         condition = sqrt(M / m) + 2 * L / (3 * m)
         for t in np.linspace(1e-3, 1, 50) * condition:
             printed = 4 * 2 * M / M * exp(-m * t * t / 2 / (M + 2 * L * t / 3))
             assert printed > 4
-            assert impl.matrix_bernstein(t, m, L, [[M]], [[M]]) == 1.0
+            assert theory.matrix_bernstein(t, m, L, [[M]], [[M]]) == 1.0
 
 
-@both
-def test_lemma_18_holds_for_random_matrices(impl):
+def test_lemma_18_holds_for_random_matrices():
     """R = n u u^T for a random axis u: mean I, |R| = n, E R^2 = n I."""
     n, m, rng = 4, 200, np.random.default_rng(0)
     far = []
@@ -164,21 +162,20 @@ def test_lemma_18_holds_for_random_matrices(impl):
         counts = rng.multinomial(m, np.full(n, 1 / n))
         far.append(np.abs(n * counts / m - 1).max())
     for t in (0.45, 0.55, 0.65):
-        bound = impl.matrix_bernstein(t, m, n, n * np.eye(n), n * np.eye(n))
+        bound = theory.matrix_bernstein(t, m, n, n * np.eye(n), n * np.eye(n))
         assert np.mean(np.array(far) >= t) <= bound < 1
 
 
-@both
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.9])
-def test_theorem_9_is_lemma_18_solved_for_m(impl, epsilon):
+def test_theorem_9_is_lemma_18_solved_for_m(epsilon):
     leverage, s_lam, delta = 20.0, 10.0, 0.05
     e = epsilon / (1 + epsilon)
-    m = impl.required_directions(epsilon, delta, leverage, s_lam)
+    m = theory.required_directions(epsilon, delta, leverage, s_lam)
     M = leverage * np.eye(20)  # 2 Tr/M = 40 = 4 s_lam, where the theorem has its 16 s_lam
-    assert impl.matrix_bernstein(e, m, leverage, M / 2, M) <= 1.1 * delta * 40 / 10
+    assert theory.matrix_bernstein(e, m, leverage, M / 2, M) <= 1.1 * delta * 40 / 10
     fewer = 8 * 2 * s_lam * exp(-(m - 1) * e**2 / 2 / (leverage * (1 + 2 * e / 3)))
     assert 8 * 2 * s_lam * exp(-m * e**2 / 2 / (leverage * (1 + 2 * e / 3))) <= delta < fewer
-    printed = impl.required_directions(epsilon, delta, leverage, s_lam, printed=True)
+    printed = theory.required_directions(epsilon, delta, leverage, s_lam, printed=True)
     assert (printed < m) == (epsilon > 0.12)  # 8/3 leaves room enough for small ones
 
 
@@ -215,16 +212,15 @@ def test_theorem_9_on_data():
 # ---- Theorem 10
 
 
-@both
-def test_theorem_10_needs_hundreds_of_times_more_than_printed(impl):
+def test_theorem_10_needs_hundreds_of_times_more_than_printed():
     args = {"epsilon": 0.2, "delta": 0.1, "leverage": 20.0, "s_lam": 10.0}
-    printed = impl.projection_directions(**args, rank=10, printed=True)
-    assert printed == impl.required_directions(**args, printed=True)
-    right = impl.projection_directions(**args, rank=10)
+    printed = theory.projection_directions(**args, rank=10, printed=True)
+    assert printed == theory.required_directions(**args, printed=True)
+    right = theory.projection_directions(**args, rank=10)
     assert 380 < right / printed < 600
     e = 0.2 / 24
-    assert right == impl.required_directions(e, 0.05, 20.0, 10.0)  # half of delta for each event
-    assert impl.projection_directions(**args, rank=1) > 1.5 * right  # the trace decides
+    assert right == theory.required_directions(e, 0.05, 20.0, 10.0)  # half of delta for each event
+    assert theory.projection_directions(**args, rank=1) > 1.5 * right  # the trace decides
 
 
 @pytest.mark.parametrize("rank", [1, 2, 5])
@@ -484,8 +480,7 @@ def test_ridge_risk_is_the_mean_over_noise():
 # ---- Lemma 14, Table 1, Johnson and Lindenstrauss
 
 
-@both
-def test_lemma_14_corrected_holds_for_the_exact_cost(impl):
+def test_lemma_14_corrected_holds_for_the_exact_cost():
     """All clusterings of six points in two: the best one on Z against the best one."""
     rng, seen = np.random.default_rng(0), 0
     labelings = [[(code >> i) & 1 for i in range(6)] for code in range(1, 32)]
@@ -499,21 +494,20 @@ def test_lemma_14_corrected_holds_for_the_exact_cost(impl):
         seen += 1
         best = min(metrics.clustering_cost(K, labels) for labels in labelings)
         found = min(labelings, key=lambda labels: metrics.clustering_cost(Z @ Z.T, labels))
-        assert metrics.clustering_cost(K, found) <= impl.clustering_bound(best, eps, 0.0)
+        assert metrics.clustering_cost(K, found) <= theory.clustering_bound(best, eps, 0.0)
         own = metrics.clustering_cost(Z @ Z.T, found)
-        assert own <= impl.clustering_bound(best, eps, 0.0, printed=True) * (1 + 1e-9)
+        assert own <= theory.clustering_bound(best, eps, 0.0, printed=True) * (1 + 1e-9)
     assert seen > 5
 
 
-@both
-def test_lemma_14_as_printed_says_nothing_about_the_exact_cost(impl):
+def test_lemma_14_as_printed_says_nothing_about_the_exact_cost():
     """One cluster too near on Z: the exact cost of what is found exceeds the printed bound."""
     eps = 0.5
     costs = {"best": 1.0, "found": 2.9}
     on_features = {"best": costs["best"] * (1 + eps), "found": costs["found"] * (1 - eps)}
     assert on_features["found"] < on_features["best"]  # so it is found
-    assert costs["found"] > impl.clustering_bound(costs["best"], eps, 0.0, printed=True)
-    assert costs["found"] <= impl.clustering_bound(costs["best"], eps, 0.0)
+    assert costs["found"] > theory.clustering_bound(costs["best"], eps, 0.0, printed=True)
+    assert costs["found"] <= theory.clustering_bound(costs["best"], eps, 0.0)
 
 
 @both
@@ -538,14 +532,13 @@ def test_the_rows_of_theorem_12_grow_by_one_power_of_q_more_than_table_1_has(dim
     )
 
 
-@both
-def test_johnson_lindenstrauss(impl):
+def test_johnson_lindenstrauss():
     for n in (10, 1000):
         for eps in (0.1, 0.5):
-            ours = impl.johnson_lindenstrauss(n, eps, 0.0)
+            ours = theory.johnson_lindenstrauss(n, eps, 0.0)
             assert abs(ours - int(johnson_lindenstrauss_min_dim(n, eps=eps))) <= 1
     n, eps, gamma = 30, 0.5, 1.0
-    k = impl.johnson_lindenstrauss(n, eps, gamma)
+    k = theory.johnson_lindenstrauss(n, eps, gamma)
     pairs = comb(n, 2)
     failure = pairs * (stats.chi2.sf((1 + eps) * k, k) + stats.chi2.cdf((1 - eps) * k, k))
     assert failure <= n**-gamma
@@ -609,10 +602,9 @@ def test_errors_name_what_is_wrong(call, error, match):
         call()
 
 
-@both
 @pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize(("mu", "alpha"), [(0.5, 0.5), (0.5, 0.1), (0.1, 2.0)])
-def test_the_condition_of_preconditioned_systems(impl, mu, alpha, below):
+def test_the_condition_of_preconditioned_systems(mu, alpha, below):
     rng = np.random.default_rng(0)
     values, vectors = np.linalg.eigh(KERNEL(rng.standard_normal((40, 2))))
     factors = 1 - 0.4 * rng.random(40) if below else 1 + 0.4 * (rng.random(40) - 0.5)
@@ -620,18 +612,17 @@ def test_the_condition_of_preconditioned_systems(impl, mu, alpha, below):
     K, eye = vectors * values @ vectors.T, np.eye(40)
     epsilon = metrics.spectral_error(K, Z, mu)
     ratios = np.linalg.eigvals(np.linalg.solve(Z @ Z.T + mu * eye, K + alpha * eye)).real
-    bound = impl.condition_bound(epsilon, mu, alpha, below=below)
+    bound = theory.condition_bound(epsilon, mu, alpha, below=below)
     assert ratios.max() / ratios.min() <= bound * (1 + exact)
     if mu == alpha:
         assert bound <= (1.0 if below else 1.3) * ratios.max() / ratios.min() * (1 + 1e-2)
 
 
-@both
-def test_the_steps_of_conjugate_gradients(impl):
+def test_the_steps_of_conjugate_gradients():
     """The smallest number whose power is small enough."""
     for condition in (1.0, 1.0000001, 2.0, 9.0, 1e4, 1e8):
         for tol in (0.5, 1e-3, 1e-9):
-            steps = impl.iterations_bound(condition, tol)
+            steps = theory.iterations_bound(condition, tol)
             factor = (sqrt(condition) - 1) / (sqrt(condition) + 1)
             assert 2 * factor**steps <= tol * (1 + exact)
             assert steps == 1 or 2 * factor ** (steps - 1) >= tol * (1 - exact)
