@@ -14,26 +14,30 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.random import generator
-from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore._util.typing import Doubles, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import plain
 from gzkcore.features.base import plain_output
 from gzkcore.features.trials import split_rows
 from gzkcore.kernels.base import Kernel
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error, spectral_error
+from gzkcore.solve.cost import seconds_of
 
 from .methods import METHODS, Wanted
-from .whole import fit_and_predict
+from .whole import whole_kernel
 
 # The errors of a run; a run has the last two if there are targets, and may lack `spectral_error`.
 ERRORS = ("error", "mean_error", "spectral_error", "rmse", "r2")
-# Rows and columns that a method is warmed up with, before its memory is measured.
-_WARM_ROWS, _WARM_WIDTH = 64, 16
+# Before memory is measured, a method is fitted to so many rows, with so many columns.
+WARM_ROWS, WARM_WIDTH = 64, 16
 
 
 @dataclass
 class Task:
-    """What methods are measured on; `lam` in units of the kernel matrix of the judged rows."""
+    """What methods are measured on.
+
+    At most `fitted` rows are fitted to; `lam` is in units of the kernel matrix of the judged rows.
+    """
 
     X: Rows
     y: Doubles | None
@@ -55,57 +59,62 @@ def _run(task: Task, method: str, width: int | None, seed: int, memory: bool) ->
     entropy = np.random.SeedSequence([task.seed, seed])
     fitted, judged = split_rows(task.X.shape[0], generator(entropy), task.fitted)
     train, test = task.X[fitted], task.X[judged]
+    y, y_test = (None, None) if task.y is None else (task.y[fitted], task.y[judged])
     draw = int(entropy.generate_state(1)[0]) >> 1
     if width is None:
-        return {"seed": seed} | _whole(task, fitted, judged, draw, memory)
-    features = plain_output(METHODS[method](Wanted(task.kernel, width, train, draw)))
-    run, Z = _cost(features, train, memory)
-    run |= {"seed": seed, "width": Z.shape[1]}
-    run["features"] = plain(features.__repr__(N_CHAR_MAX=2000))
-    Z_test = np.asarray(dense(features.transform(test)), dtype=np.float64)
-    errors = _errors(task, test, Z_test)
-    if task.y is not None:
-        errors |= _predict(dense(Z), Z_test, task.y[fitted], task.y[judged])
+        alpha = task.lam * fitted.size / judged.size
+        model, targets = whole_kernel(task.kernel, train, y, alpha, draw)
+        cost, predicted = _cost(model, "predict", (train, targets), test, memory)
+        width, errors = train.shape[0], dict.fromkeys(ERRORS[:3], 0.0)
+    else:
+        model = plain_output(METHODS[method](Wanted(task.kernel, width, train, draw)))
+        cost, Z = _cost(model, "transform", (train,), train, memory)
+        Z_test = np.asarray(dense(model.transform(test)), dtype=np.float64)
+        width, errors = Z.shape[1], _errors(task, test, Z_test)
+        predicted = None if y is None else _ridge_predictions(dense(Z), y, Z_test)
+    if y is not None:
+        errors |= prediction_errors(predicted, y, y_test)
     if not all(map(math.isfinite, errors.values())):
         raise ValueError("its error is not finite; scale the columns")
-    return run | errors
+    about = plain(model.__repr__(N_CHAR_MAX=2000))
+    return {"seed": seed, "width": width, "features": about} | cost | errors
 
 
-def _whole(
-    task: Task, fitted: Integers, judged: Integers, draw: int, memory: bool
-) -> dict[str, Any]:
-    """Measure the whole kernel, which errs nowhere."""
-    alpha = task.lam * fitted.size / judged.size
-    y = None if task.y is None else task.y[fitted]
-    run, predicted = fit_and_predict(
-        task.kernel, task.X[fitted], task.X[judged], y, alpha, draw, memory
-    )
-    run |= dict.fromkeys(("error", "mean_error", "spectral_error"), 0.0)
-    if task.y is not None and predicted is not None:
-        run |= prediction_errors(predicted, task.y[fitted], task.y[judged])
-    return run
+def _cost(
+    model: Any, method: str, data: tuple[Any, ...], rows: Rows, memory: bool
+) -> tuple[dict[str, Any], Any]:
+    """Fit a model, and call its method on rows; return seconds and megabytes, and the result.
 
-
-def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any]:
-    """Fit and transform; return seconds and, if asked for, the peak of memory; and the features."""
-    peak = _peak_when_warm(features, train) if memory else None
+    The peak of memory is measured if it is asked for. The seconds of the method are those of the
+    rows of the fit, for one row.
+    """
+    peak = _peak_when_warm(model, method, data) if memory else None
     start = time.perf_counter()
-    features.fit(train)
+    model.fit(*data)
     cost = {"fit_seconds": time.perf_counter() - start}
-    Z = features.transform(train)
+    if not np.all(getattr(model, "converged_", True)):
+        raise ValueError(
+            f"its solver stopped at a relative residual of {np.max(model.residual_):.2g}; use "
+            "another kernel, or a larger alpha"
+        )
+    call = getattr(model, method)
+    result = call(rows)
     if peak is not None:
         cost["megabytes"] = peak.megabytes
-    cost["row_seconds"] = seconds_per_row(features, train, reuse=False)
-    return cost, Z
+    cost["row_seconds"] = seconds_of(lambda: call(data[0])) / data[0].shape[0]
+    return cost, result
 
 
-def _peak_when_warm(features: Any, train: Rows) -> PeakMemory:
+def _peak_when_warm(model: Any, method: str, data: tuple[Any, ...]) -> PeakMemory:
     """Return the peak from when libraries are loaded and threads started."""
-    small = clone(features)
-    if "n_components" in small.get_params(deep=False):
-        small.set_params(n_components=min(_WARM_WIDTH, features.n_components))
+    small = clone(model)
+    params = small.get_params(deep=False)
+    cheap = {"n_components": min(WARM_WIDTH, params.get("n_components", 0))}
+    cheap |= {"preconditioner": None, "max_iter": 2}
+    small.set_params(**{name: value for name, value in cheap.items() if name in params})
+    few = [part[:WARM_ROWS] for part in data]
     with contextlib.suppress(ValueError, TypeError):
-        plain_output(small).fit(train[:_WARM_ROWS]).transform(train[:_WARM_ROWS])
+        getattr(plain_output(small).fit(*few), method)(few[0])
     return PeakMemory()
 
 
@@ -119,12 +128,12 @@ def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:
     return errors
 
 
-def _predict(Z: Any, Z_test: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
-    """Return the errors of a ridge on the features."""
+def _ridge_predictions(Z: Any, y: Doubles, Z_test: Doubles) -> Doubles:
+    """Return the predictions of a ridge regression on the features."""
     from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
     model = RandomFeatureRidgeCV(FunctionTransformer()).fit(Z, y)
-    return prediction_errors(model.predict(Z_test.astype(Z.dtype)), y, y_test)
+    return np.asarray(model.predict(Z_test.astype(Z.dtype)))
 
 
 def prediction_errors(predicted: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
@@ -135,18 +144,9 @@ def prediction_errors(predicted: Doubles, y: Doubles, y_test: Doubles) -> dict[s
     return {"rmse": math.sqrt(squares), "r2": r2}
 
 
-def seconds_per_row(features: Any, rows: Any, repeats: int = 3, *, reuse: bool = True) -> float:
-    """Return the least time of a few warm calls of `transform`, for one row.
-
-    With `reuse` all write to the same array; without, as transformers must that know no `out`, each
-    call to a new one.
-    """
-    takes = []
+def seconds_per_row(features: Any, rows: Any) -> float:
+    """Return the least time of a few calls of `transform` into the same array, for one row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        given = {"out": np.array(features.transform(rows))} if reuse else {}
-        for _ in range(repeats):
-            start = time.perf_counter()
-            features.transform(rows, **given)
-            takes.append(time.perf_counter() - start)
-    return float(min(takes) / rows.shape[0])
+        out = np.array(features.transform(rows))
+        return seconds_of(lambda: features.transform(rows, out=out)) / rows.shape[0]

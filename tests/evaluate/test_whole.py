@@ -9,12 +9,12 @@ import pytest
 from comparisons import compared
 from points import gaussian
 from scipy.linalg import solve
+from sklearn.base import BaseEstimator
 
 import gzkcore
-from gzkcore import Gaussian, KernelRidge, Laplacian, Matern, Polynomial
-from gzkcore.evaluate import measure as measure_module
-from gzkcore.evaluate import whole as method_module
-from gzkcore.evaluate.whole import chosen_alpha, fit_and_predict
+from gzkcore import Gaussian, KernelRidge, KernelRidgeCV, Laplacian, Matern, Polynomial
+from gzkcore.evaluate import measure, whole
+from gzkcore.evaluate.whole import ALPHAS, chosen_alpha, whole_kernel
 from gzkcore.solve import cost as module
 from gzkcore.solve.cost import cost_of
 from gzkcore.theory import statistical_dimension
@@ -111,16 +111,16 @@ def test_predictions_are_those_of_the_ridge(n_targets):
     X, kernel = gaussian(400, 3), Gaussian(0.3)
     y = np.sin(X) @ np.ones((3, n_targets or 1)) + 3
     y = y if n_targets else y[:, 0]
-    run, predicted = fit_and_predict(kernel, X[:300], X[300:], y[:300], np.nan, 0, memory=False)
+    model, targets = whole_kernel(kernel, X[:300], y[:300], np.nan, 0)
+    cost, predicted = measure._cost(model, "predict", (X[:300], targets), X[300:], memory=False)
     alpha = chosen_alpha(kernel, X[:300], y[:300], 0)
-    assert f"alpha={alpha}" in run["features"]
-    assert run["width"] == 300
+    assert model.alpha == alpha
     ones, K = np.ones(300), kernel(X[:300]) + alpha * np.eye(300)
     constant = solve(K, ones) @ y[:300] / solve(K, ones).sum()
     expected = constant + kernel(X[300:], X[:300]) @ solve(K, y[:300] - constant)
     np.testing.assert_allclose(predicted, expected, atol=1e-2)
-    assert run["fit_seconds"] > 0 < run["row_seconds"]
-    assert "megabytes" not in run
+    assert cost["fit_seconds"] > 0 < cost["row_seconds"]
+    assert "megabytes" not in cost
 
 
 @pytest.mark.slow
@@ -143,18 +143,18 @@ def test_alpha_of_few_rows_is_about_the_best():
 
 def test_alpha_is_the_best_of_all_though_few_are_tried(monkeypatch):
     """Each is a factorisation for each fold."""
-    X, tried, search_on = gaussian(100, 2), [], method_module.search_on
+    X, kernel, tried = gaussian(100, 2), Gaussian(0.2), []
     y = np.sin(X[:, 0]) + 0.3 * np.random.default_rng(0).standard_normal(100)
-    alphas, kernel = method_module.ALPHAS, Gaussian(0.2)
-    best = search_on(X, y, kernel, 0, alphas=alphas, cv=5).alpha_
+    options = {"fit_intercept": True, "cv": 5, "tol": 1e-2, "random_state": 0}
+    best = KernelRidgeCV(kernel, alphas=ALPHAS, **options).fit(X, y).alpha_
 
     def noted(*arguments, alphas, **options):
         tried.extend(alphas)
-        return search_on(*arguments, alphas=alphas, **options)
+        return KernelRidgeCV(*arguments, alphas=alphas, **options)
 
-    monkeypatch.setattr(method_module, "search_on", noted)
+    monkeypatch.setattr(whole, "KernelRidgeCV", noted)
     assert chosen_alpha(kernel, X, y, 0) == best
-    assert len(tried) < 0.6 * len(alphas)
+    assert len(tried) < 0.6 * len(ALPHAS)
 
 
 @pytest.mark.usefixtures("in_process")
@@ -193,9 +193,7 @@ def test_the_whole_kernel_alone(tmp_path):
 
 @pytest.mark.usefixtures("in_process")
 def test_a_whole_kernel_that_is_not_solved_for_is_refused(monkeypatch):
-    monkeypatch.setattr(
-        measure_module, "fit_and_predict", lambda *_: method_module._fit(_Unsolved(), None, None)
-    )
+    monkeypatch.setattr(measure, "whole_kernel", lambda *_: (_Unsolved(), np.zeros(66)))
     found = compared(gaussian(100, 3), methods="whole")
     assert found.rows == []
     [refused] = found.refused
@@ -204,11 +202,14 @@ def test_a_whole_kernel_that_is_not_solved_for_is_refused(monkeypatch):
     assert "whole: its solver stopped" in str(found)
 
 
-class _Unsolved:
+class _Unsolved(BaseEstimator):
     converged_, residual_ = np.array(False), np.array(0.3)
 
     def fit(self, X, y):
         return self
+
+    def predict(self, X):
+        return X[:, 0]
 
 
 @pytest.mark.usefixtures("in_process")
