@@ -12,7 +12,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from gzkcore._util.typing import Doubles
-from gzkcore.evaluate.results import Found
+from gzkcore.evaluate.results import Outcomes
 from gzkcore.features.block import Arrangement, BlockFourierFeatures, BlockProjection
 from gzkcore.features.block_report import block_report
 from gzkcore.features.fastfood import FastfoodFeatures
@@ -84,7 +84,7 @@ class Figure1(Experiment):
                     out[f"{when} matrix"] = np.nan_to_num(matrix).round(3).tolist()
         return out
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield means off the diagonal."""
         for name in self.sets:
             before = values(outcomes, name, setup.seeds, "before")
@@ -109,7 +109,7 @@ class Figure1(Experiment):
             "that stand together after shuffling are in a block together."
         )
 
-    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Outcomes) -> Iterator[Picture]:
         """Yield the matrices."""
         for name in self.sets:
             one = outcomes.get(f"{name} / 0", {})
@@ -167,7 +167,7 @@ class Table1(Experiment):
             "size": X.shape[1] / k,
         }
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield W and p, and whether both tables decide alike."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -254,7 +254,7 @@ class Figure2(Experiment):
             out[f"Eq 9 {label}"] = mean_kernel_error(K, quietly(each.fit_transform, X))
         return out
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield errors, and how they stand to those of dense matrices."""
         for name, k in itertools.product(self.sets, self.widths):
             for equation, labels in (
@@ -282,7 +282,7 @@ class Figure2(Experiment):
             "no numbers."
         )
 
-    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Outcomes) -> Iterator[Picture]:
         """Yield a panel for each set and equation."""
         for name, equation in itertools.product(self.sets, ("Eq 8", "Eq 9")):
             lines = {}
@@ -375,7 +375,7 @@ class Table2(_Speeds):
             "block / row by row": rows / times[BLOCK],
         }
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield ratios."""
         for dim, printed in PROJECTION.items():
             for k, number in zip(PROJECTION_WIDTHS, printed, strict=True):
@@ -445,7 +445,7 @@ class Table3(_Speeds):
         whole = times["dense"] * k / (2 * half.shape[1])
         return {name: whole / times[name] for name in maps}
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield ratios."""
         for dim, (block, fastfood) in FEATURES.items():
             for i, k in enumerate(FEATURE_WIDTHS):
@@ -573,7 +573,7 @@ class Table4(Experiment):
         quietly(machine.fit, Z, y)
         return {"score": self._score(name, machine.predict(features.transform(test)), truth)}
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield accuracies in per cent, of CENSUS the error of the standardised target."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)

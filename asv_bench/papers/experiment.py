@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from gzkcore.evaluate.results import Found
+from gzkcore.evaluate.results import Outcomes
 
 # A cell agrees with the paper if it differs by this share, or by our own spread, at most.
 TOLERANCE = 0.10
@@ -135,7 +135,7 @@ class Experiment:
         """Yield the work."""
         raise NotImplementedError
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield the cells of the finished jobs."""
         raise NotImplementedError
 
@@ -143,12 +143,12 @@ class Experiment:
         """Yield the notes that a reader of the table needs."""
         yield from ()
 
-    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Outcomes) -> Iterator[Picture]:
         """Yield panels; without any the cells are drawn."""
         yield from ()
 
 
-def values(outcomes: Found, start: str, seeds: int, measure: str) -> tuple[float, ...]:
+def values(outcomes: Outcomes, start: str, seeds: int, measure: str) -> tuple[float, ...]:
     """Return a measure of the finished jobs among `start / 0`, `start / 1` ...."""
     keys = [f"{start} / {seed}" for seed in range(seeds)]
     return tuple(outcomes[key][measure] for key in keys if measure in outcomes.get(key, {}))

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.methods import on_sphere
-from gzkcore.evaluate.results import Found
+from gzkcore.evaluate.results import Outcomes
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import tiles
 from gzkcore.features.fastfood import FastfoodFeatures
@@ -113,7 +113,7 @@ class Figure1(Experiment):
             errors.append(float(np.abs(zonal_sum(cut, dim, t) - exact).max()))
         return {"errors": errors}
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield errors at degrees 5, 10 and 15 and, for each degree, which series wins."""
         columns = ("Taylor", *(f"d = {dim}" for dim in self.dims))
         for kernel in self.kernels:
@@ -145,7 +145,7 @@ class Figure1(Experiment):
             "from its derivatives."
         )
 
-    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Outcomes) -> Iterator[Picture]:
         """Yield a panel for each kernel."""
         x = list(range(self.degrees + 1))
         for kernel in self.kernels:
@@ -222,7 +222,7 @@ class Table1(Experiment):
                 return {"width": float(width)}
         return {"width": float(2 * self.widths[-1]), "more": True}
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield for each method the printed formula, the corrected one, and the measured width."""
         for name, *_ in self.settings:
             formulas = [outcomes.get(f"{name} / formulas / {seed}") for seed in range(setup.seeds)]
@@ -441,7 +441,7 @@ class Table2(Experiment):
             out[method] = time.perf_counter() - start
         return out
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield errors, and times as ratios to those of Fourier features."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -559,7 +559,7 @@ class Table3(Experiment):
             "cost": exact_cost(Gaussian(1.0), X, model.labels_) / len(X),
         }
 
-    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Outcomes) -> Iterator[Cell]:
         """Yield objectives as printed, and costs that can be compared between methods."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gzkcore._util.typing import Report
 from gzkcore._util.validation import check_integer
 from gzkcore._util.wording import aligned, counted
-from gzkcore.evaluate.compare import Progress
-from gzkcore.evaluate.results import Found, Store
+from gzkcore.evaluate.results import Outcomes, Store
 
 from . import block, gegenbauer
 from .data import Data
@@ -148,7 +148,7 @@ def run(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = False,
     output: str | os.PathLike[str] | None = None,
-    report: Progress | None = None,
+    report: Report | None = None,
 ) -> Result:
     """Run an experiment of one of the papers, or continue it.
 
@@ -203,7 +203,7 @@ def run(
     store = Store(output, "papers", name)
     store.agree({"quick": quick} | {key: one for key, one in digests.items() if one})
     _work(experiment, setup, store, report or (lambda *_: None))
-    cells = tuple(experiment.cells(setup, store.found))
+    cells = tuple(experiment.cells(setup, store.outcomes))
     return Result(
         name=name,
         title=experiment.title,
@@ -212,15 +212,15 @@ def run(
         cells=tuple(cell.unjudged(QUICK) if quick else cell for cell in cells),
         used=dict(sets.used),
         absent=dict(sets.absent),
-        notes=(*experiment.notes(setup), *_failures(store.found)),
-        pictures=tuple(experiment.pictures(setup, store.found)),
+        notes=(*experiment.notes(setup), *_failures(store.outcomes)),
+        pictures=tuple(experiment.pictures(setup, store.outcomes)),
     )
 
 
-def _work(experiment: Experiment, setup: Setup, store: Store, report: Progress) -> None:
+def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) -> None:
     """Run the missing jobs, and save the numbers of each."""
     jobs = list(experiment.jobs(setup))
-    missing = [job for job in jobs if job.key not in store.found]
+    missing = [job for job in jobs if job.key not in store.outcomes]
     for done, job in enumerate(missing, start=len(jobs) - len(missing)):
         report(experiment.name, done / len(jobs), job.key)
         try:
@@ -231,7 +231,7 @@ def _work(experiment: Experiment, setup: Setup, store: Store, report: Progress) 
     report(experiment.name, 1.0, "")
 
 
-def _failures(found: Found) -> Iterator[str]:
+def _failures(found: Outcomes) -> Iterator[str]:
     for key, one in found.items():
         if "failed" in one:
             yield f"{key.rpartition(' / ')[0]}: failed ({one['failed']})"

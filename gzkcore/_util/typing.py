@@ -21,3 +21,7 @@ Rows: TypeAlias = Floats | csr_matrix | csr_array
 
 # What can seed random draws.
 Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+
+# What hears of progress: a kind of work, the share of it that is done (None: unknown), and, if
+# there is more to say, what is done now.
+Report: TypeAlias = Callable[..., None]

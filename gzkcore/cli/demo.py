@@ -21,6 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from gzkcore._util.memory import PeakMemory
+from gzkcore._util.typing import Report
 from gzkcore.datasets.sets import load
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
@@ -33,7 +34,6 @@ from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING
 from .maps import draw_elevation, length_km, surface_of
-from .output import Progress
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
@@ -85,7 +85,7 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.column_stack([data.latitude, data.longitude]), data.elevation
 
 
-def compare(n_components: int, seeds: int, report: Progress) -> dict[str, Any]:
+def compare(n_components: int, seeds: int, report: Report) -> dict[str, Any]:
     """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
     rows: list[dict[str, Any]] = []

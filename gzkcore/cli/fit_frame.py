@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore.learn.held_out import FOLDS
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .frame_rows import FrameRows
 from .maps import window_of
-from .output import Progress, if_interrupted
+from .output import if_interrupted
 from .recipes import place_names, places_among
 from .verdict import Tested, Verdict, judge_model
 
@@ -31,7 +31,7 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: Progress) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: Report) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -65,7 +65,7 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _learned(
-    rows: FrameRows, used: Integers | slice, options: dict[str, Any], report: Progress
+    rows: FrameRows, used: Integers | slice, options: dict[str, Any], report: Report
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
@@ -80,7 +80,7 @@ def _learned(
     return model.fit(rows.train.take(used), rows.y[used], weight, groups=groups)
 
 
-def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: Progress) -> Tested:
+def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: Report) -> Tested:
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
 from gzkcore.rows.categories import FREQUENT, mostly_different
@@ -46,7 +46,7 @@ from .hints import (
     doubtful_texts,
     numbering_columns,
 )
-from .output import Progress, Say
+from .output import Say
 from .recipes import Recipe
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
@@ -128,7 +128,7 @@ def read_rows(
     test_fraction: float | None,
     drop_missing: bool,
     seed: int,
-    report: Progress,
+    report: Report,
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gzkcore._util.typing import Report
 
-Progress: TypeAlias = Callable[..., None]  # the work, the share done or None, how it stands
 Say: TypeAlias = Callable[[str], None]
 
 MOST_NAMED = 20  # columns, in a message
@@ -65,7 +65,7 @@ def options_named(
 
 
 @contextlib.contextmanager
-def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
+def progress(*, lines: bool = False) -> Iterator["Report"]:
     """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
 
     A share of None is not known: the bar goes back and forth until the next kind of work begins.

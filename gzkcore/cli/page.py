@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.files import replacing
+from gzkcore._util.typing import Report
 from gzkcore._util.wording import seconds_told, shortened
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
@@ -20,7 +21,6 @@ from gzkcore.tabular.table_encoder import place_columns
 
 from .effects import draw_column, effect_of
 from .maps import draw_map_of_errors, map_of
-from .output import Progress
 from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars, surface_in
 from .recipes import places_among
 from .show_frame import text_of
@@ -63,7 +63,7 @@ pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
 
 @styled()
 def write_page(
-    found: "FrameFit", result: dict[str, Any], context: Any, report: Progress, path: Path
+    found: "FrameFit", result: dict[str, Any], context: Any, report: Report, path: Path
 ) -> None:
     """Write a page about a fit; `context` is typer's, of the command that made it."""
     text, verdict, name = text_of(result), found.verdict, Path(result["data"]).name
@@ -130,7 +130,7 @@ def _figure(told: str, figure: Any) -> str:
     return f"<figure>{as_svg(figure).replace('<svg', label, 1)}</figure>\n"
 
 
-def _effects(found: "FrameFit", report: Progress) -> str:
+def _effects(found: "FrameFit", report: Report) -> str:
     """Return the effects of the columns of the largest shares, and errors along them."""
     places = found.importances if found.places is not None else places_among(found.model)
     names = [name for name, share in found.importances.items() if share > 0 and name not in places]
@@ -149,7 +149,7 @@ def _effects(found: "FrameFit", report: Progress) -> str:
     return pictures and f'<p>{told}</p>\n<div class="columns">{pictures}</div>\n'
 
 
-def _maps(found: "FrameFit", report: Progress) -> str:
+def _maps(found: "FrameFit", report: Report) -> str:
     recipe, verdict, maps = found.rows.recipe, found.verdict, ""
     if (surface := surface_in(found)) is not None:
         report("drawing the map", None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore.learn.held_out import hashed
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
@@ -19,7 +19,7 @@ from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
 from .held_out import check_rows, check_targets_differ
 from .hints import about_row_numbers, numbering_columns
-from .output import MOST_NAMED, Progress, options_named
+from .output import MOST_NAMED, options_named
 from .recipes import check_places
 
 # Random rows in which plan and compare try features, and the values in them.
@@ -110,7 +110,7 @@ class ColumnSample:
 
 
 def drawn_rows(
-    table: Table, asked: NumberColumns, seed: int, report: Progress, notes: list[str],
+    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str],
     classify: bool = False,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
@@ -143,7 +143,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 
 
 def _rows_of_numbers(
-    table: Table, asked: NumberColumns, seed: int, report: Progress, notes: list[str]
+    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
     """Do so of a table of numbers, every value of which is checked."""
     width = len(asked.columns)

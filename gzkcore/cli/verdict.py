@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values
 
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .frame_rows import FrameRows
-from .output import Progress
 
 SURE = 0.9  # a probability from which on a prediction is called sure
 # Rows or centres of a model up to which the standard deviations of the test are worth their time.
@@ -88,7 +87,7 @@ class Verdict:
 
 def judge_model(
     tested: Tested, rows: FrameRows, took: float, tried: dict[str, list[str]], seed: int,
-    report: Progress,
+    report: Report,
 ) -> Verdict:  # fmt: skip
     """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
     report("predicting held-out rows", None)
@@ -108,7 +107,7 @@ def judge_model(
 
 
 def _baselines(
-    tested: Tested, rows: FrameRows, report: Progress
+    tested: Tested, rows: FrameRows, report: Report
 ) -> tuple[list[tuple[str, Doubles, float]], list[str]]:
     """Return names, predictions of the rows held out and seconds of a fit; and what has failed.
 
@@ -156,7 +155,7 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 
 
 def _shuffled(
-    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Progress
+    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Report
 ) -> tuple[float, dict[str, float]]:
     """Return the first of the errors on some of the rows held out, and with columns shuffled.
 

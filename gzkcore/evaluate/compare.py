@@ -11,7 +11,7 @@ import math
 import os
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from gzkcore._util.random import as_seed_sequence, generator
-from gzkcore._util.typing import Data, Doubles, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, Report, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
 from gzkcore._util.wording import aligned, counted, plain, shortened
 from gzkcore.features.base import check_unit
@@ -32,7 +32,7 @@ from .draw import draw_comparison, name_of
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
 from .plan import as_rows
-from .results import Found, Settings, Store, digest
+from .results import Outcomes, Settings, Store, digest
 from .worker import EndedError, LateError, RefusedError, Worker
 
 __all__ = ["Comparison", "compare"]
@@ -42,10 +42,11 @@ CONFIDENCE = 0.95
 # Predictions are as good if their error is at most this many times the least.
 PREDICTS_AS_WELL = 1.02
 NO_BETTER = "No method predicts better than the mean"
+# Types of some values in a file of results; the others are numbers.
+KINDS: dict[str, Any] = {"seed": int, "width": int, "features": str, "reason": str}
 
-Progress = Callable[[str, float, str], None]
 Row: TypeAlias = dict[str, Any]
-Cell: TypeAlias = tuple[str, int | None]  # a method and its width, None of the whole kernel
+Entry: TypeAlias = tuple[str, int | None]  # a method and its width; the whole kernel has none
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def compare(
     output: str | os.PathLike[str] | None = None,
     random_state: Seed = None,
     n_samples: int | None = None,
-    report: Progress | None = None,
+    report: Report | None = None,
 ) -> Comparison:
     """Compare every method on these data: error, time and peak memory, at equal width.
 
@@ -302,8 +303,8 @@ def compare(
     >>> import gzkcore
     >>> X = np.random.default_rng(0).standard_normal((400, 3))
     >>> methods = ["gegenbauer", "fourier-iid", "tensorsketch"]
-    >>> found = gzkcore.compare(X, methods=methods, n_components=64, n_seeds=2, random_state=0)
-    >>> found.best["method"], [row["method"] for row in found.refused]
+    >>> result = gzkcore.compare(X, methods=methods, n_components=64, n_seeds=2, random_state=0)
+    >>> result.best["method"], [row["method"] for row in result.refused]
     ('gegenbauer', ['tensorsketch'])
     """
     names, widths = check_methods(methods), check_widths(n_components)
@@ -311,29 +312,29 @@ def compare(
     most = check_integer("max_samples", max_samples, 1)
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
     data = as_rows(X, "compare")
-    n_given = data.shape[0]
-    if n_given < FEWEST_ROWS:
+    n_rows = data.shape[0]
+    if n_rows < FEWEST_ROWS:
         raise ValueError(
-            f"X has {counted(n_given, 'row')}, but a comparison needs {FEWEST_ROWS} or more"
+            f"X has {counted(n_rows, 'row')}, but a comparison needs {FEWEST_ROWS} or more"
         )
     targets = None if y is None else _check_targets(y, data)
-    total = n_given if n_samples is None else check_integer("n_samples", n_samples, n_given)
+    total = n_rows if n_samples is None else check_integer("n_samples", n_samples, n_rows)
     store = Store(output, "compare", "compare", _check_kept)
     seed = int(as_seed_sequence(random_state).generate_state(1)[0])
     if random_state is None:
         seed = int(store.settings.get("seed", seed))
     draws = generator(seed)
-    if n_given > most + JUDGED:
-        pool = np.sort(draws.choice(n_given, most + JUDGED, replace=False))
+    if n_rows > most + JUDGED:
+        pool = np.sort(draws.choice(n_rows, most + JUDGED, replace=False))
         data, targets = data[pool], None if targets is None else targets[pool]
     resolved = _resolved(kernel, data)
     n_fitted, n_judged = (part.size for part in split_rows(data.shape[0], draws, most))
     task = Task(data, targets, resolved, seed, most, lam * n_judged / total)
     store.agree(_settings(task, _about_kernel(resolved, kernel), lam, total))
-    cells: list[Cell] = [(name, width) for width in widths for name in names if name != WHOLE]
-    cells += [(WHOLE, None)] if WHOLE in names else []
-    died = _measure_all(task, cells, n_seeds, limit, store, report or (lambda *_: None))
-    rows, refused = _outcome(cells, n_seeds, store.found, died, n_fitted)
+    entries: list[Entry] = [(name, width) for width in widths for name in names if name != WHOLE]
+    entries += [(WHOLE, None)] if WHOLE in names else []
+    died = _measure_all(task, entries, n_seeds, limit, store, report or (lambda *_: None))
+    rows, refused = _summary(entries, n_seeds, store.outcomes, died, n_fitted)
     return Comparison(
         kernel=store.settings["kernel"],
         n_samples=total,
@@ -354,7 +355,7 @@ def compare(
 
 
 def check_methods(methods: Any) -> list[str]:
-    """Return the names of methods that are given, each once."""
+    """Return the names of the methods to compare, each once."""
     is_many = isinstance(methods, Iterable) and not isinstance(methods, str)
     names = list(methods) if is_many else [methods]
     if not all(isinstance(name, str) for name in names):
@@ -397,7 +398,7 @@ def _resolved(kernel: Any, data: Rows) -> Kernel:
 
 
 def _settings(task: Task, kernel: str, lam: float, total: int) -> Settings:
-    """Return what must be the same for results to be gone on from."""
+    """Return what must be the same for a file of results to be continued."""
     return {
         "data": digest(task.X),
         "targets": None if task.y is None else digest(task.y),
@@ -409,20 +410,20 @@ def _settings(task: Task, kernel: str, lam: float, total: int) -> Settings:
     }
 
 
-def _about_kernel(resolved: Kernel, given: Any) -> str:
-    """Return the kernel's repr, the same in every process: functions have names, no addresses.
+def _about_kernel(resolved: Kernel, kernel: Any) -> str:
+    """Return the kernel's repr, the same in every process: functions by name, without addresses.
 
-    Of arrays, which a repr rounds and shortens, it says a checksum.
+    Arrays, which a repr rounds and shortens, have a checksum.
     """
     function = getattr(resolved, "function", None)
-    if function is None or isinstance(given, Kernel):
+    if function is None or isinstance(kernel, Kernel):
         arrays = [v for _, v in sorted(resolved.get_params().items()) if isinstance(v, np.ndarray)]
         text = re.sub(r" at 0x[0-9a-fA-F]+", "", plain(repr(resolved)))
         return "; ".join([text, *map(digest, arrays)])
     return f"{function.__module__}.{getattr(function, '__qualname__', function)}"
 
 
-# ---- the work, and what is kept of it
+# ---- the runs, and the file that keeps them
 
 
 def _key(method: str, width: int | None, seed: int | None = None) -> str:
@@ -431,53 +432,53 @@ def _key(method: str, width: int | None, seed: int | None = None) -> str:
     return " / ".join(str(part) for part in parts if part is not None)
 
 
-def _missing(found: Found, method: str, width: int | None, n_seeds: int, limit: float) -> list[int]:
+def _missing(outcomes: Outcomes, entry: Entry, n_seeds: int, limit: float) -> list[int]:
     """Return the seeds that are still to run, unless the method can't or takes too long."""
-    refusal = found.get(_key(method, width), {})
+    refusal = outcomes.get(_key(*entry), {})
     if "reason" in refusal or refusal.get("limit", 0.0) >= limit:
         return []
-    return [seed for seed in range(n_seeds) if _key(method, width, seed) not in found]
+    return [seed for seed in range(n_seeds) if _key(*entry, seed) not in outcomes]
 
 
 def _measure_all(
-    task: Task, cells: list[Cell], n_seeds: int, limit: float, store: Store, tell: Progress
-) -> dict[Cell, str]:
-    """Run what is missing, and keep it; return why processes died, which is not kept."""
-    todo = {cell: _missing(store.found, *cell, n_seeds, limit) for cell in cells}
+    task: Task, entries: list[Entry], n_seeds: int, limit: float, store: Store, report: Report
+) -> dict[Entry, str]:
+    """Measure and keep what is missing; return why processes died, which is not kept."""
+    todo = {entry: _missing(store.outcomes, entry, n_seeds, limit) for entry in entries}
     total = max(1, sum(map(len, todo.values())))
     done, died = 0, {}
     with contextlib.closing(Worker(measure, task)) as worker:
-        for (name, width), seeds in todo.items():
+        for entry, seeds in todo.items():
             if not seeds:
                 continue
-            now, finished = name_of(name, width), done + len(seeds)
-            tell("comparing", done / total, now)
+            now, finished = name_of(*entry), done + len(seeds)
+            report("comparing", done / total, now)
             try:
-                for run in worker.run(name, width, seeds, limit=limit):
-                    store.keep(_key(name, width, run["seed"]), run)
+                for run in worker.run(*entry, seeds, limit=limit):
+                    store.keep(_key(*entry, run["seed"]), run)
                     done += 1
-                    tell("comparing", done / total, now)
+                    report("comparing", done / total, now)
             except RefusedError as error:
-                store.keep(_key(name, width), {"reason": str(error)})
+                store.keep(_key(*entry), {"reason": str(error)})
             except LateError:
-                store.keep(_key(name, width), {"limit": limit})
+                store.keep(_key(*entry), {"limit": limit})
             except EndedError as error:
-                died[name, width] = str(error)
+                died[entry] = str(error)
             done = finished
-        tell("comparing", 1.0, "")
+        report("comparing", 1.0, "")
     return died
 
 
-def _outcome(
-    cells: list[Cell], n_seeds: int, found: Found, died: dict[Cell, str], n_fitted: int
+def _summary(
+    entries: list[Entry], n_seeds: int, outcomes: Outcomes, died: dict[Entry, str], n_fitted: int
 ) -> tuple[list[Row], list[Row]]:
-    """Return what was measured, by width and error, and why other methods weren't."""
+    """Return the rows of what was measured, by width and error, and why the others weren't."""
     rows = []
     widths: dict[tuple[str, str], list[int]] = {}
-    for name, width in cells:
-        refusal = found.get(_key(name, width), {})
+    for name, width in entries:
+        refusal = outcomes.get(_key(name, width), {})
         reason = died.get((name, width)) or refusal.get("reason")
-        runs = [found.get(_key(name, width, seed), {}) for seed in range(n_seeds)]
+        runs = [outcomes.get(_key(name, width, seed), {}) for seed in range(n_seeds)]
         if not reason and not all(runs):
             reason = f"a seed took more than {refusal['limit']:g} s; allow it a larger max_seconds"
         if reason:
@@ -492,34 +493,29 @@ def _outcome(
     return ranked(rows), refused
 
 
-NUMBER = (int, float)
-
-
-def _check_kept(settings: Settings, found: Found) -> None:
-    """Raise KeyError or TypeError if a file of results lacks what is needed of it."""
+def _check_kept(settings: Settings, outcomes: Outcomes) -> None:
+    """Raise KeyError, TypeError or ValueError unless a file has all that is needed of it."""
     for name in ("data", "n_samples", "kernel", "max_samples"):
         settings[name]
-    _check_kind("lam", settings["lam"])
-    _check_kind("seed", settings["seed"], int)
-    always = ["fit_seconds", "row_seconds", "error", "mean_error"]
+    _check_values(settings, "lam", "seed")
+    always = ["seed", "width", "features", "fit_seconds", "row_seconds", "error", "mean_error"]
     always += [] if settings["targets"] is None else ["rmse", "r2"]
-    for one in found.values():
-        if "reason" in one:
-            _check_kind("reason", one["reason"], str)
-        elif "limit" in one:
-            _check_kind("limit", one["limit"])
+    for outcome in outcomes.values():
+        if "reason" in outcome:
+            _check_values(outcome, "reason")
+        elif "limit" in outcome:
+            _check_values(outcome, "limit")
         else:
-            for name, kind in (("seed", int), ("width", int), ("features", str)):
-                _check_kind(name, one[name], kind)
-            for name in (*always, *({"megabytes", *ERRORS} & one.keys())):
-                _check_kind(name, one[name])
+            _check_values(outcome, *always, *({"megabytes", *ERRORS} & outcome.keys()))
 
 
-def _check_kind(name: str, value: Any, kind: Any = NUMBER) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} is {value!r}")
-    if kind is NUMBER and not math.isfinite(value):
-        raise ValueError(f"{name} is {value}")
+def _check_values(values: dict[str, Any], *names: str) -> None:
+    for name in names:
+        value, kind = values[name], KINDS.get(name)
+        if not isinstance(value, kind or (int, float)):
+            raise TypeError(f"{name} is {value!r}")
+        if kind is None and not math.isfinite(value):
+            raise ValueError(f"{name} is {value}")
 
 
 # ---- means over the seeds, and their ranking
@@ -567,13 +563,13 @@ def ranked(rows: list[Row]) -> list[Row]:
 
 
 def _beats(one: Row, other: Row) -> bool:
-    """Whether one row is as accurate and fast as another, and better in something."""
-    mine, others = ((row["error"], row["seconds"]) for row in (one, other))
-    return mine[0] <= others[0] and mine[1] <= others[1] and mine != others
+    """Say whether one row is as accurate and as fast as another, and better in one of these."""
+    ours, theirs = ((row["error"], row["seconds"]) for row in (one, other))
+    return ours[0] <= theirs[0] and ours[1] <= theirs[1] and ours != theirs
 
 
 def best_of(rows: list[Row], measure: str) -> Row | None:
-    """Return the fastest with nearly the least error, of the largest width; None of no features."""
+    """Return the fastest row of the largest width with nearly the least error, None of none."""
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
         return None
@@ -586,9 +582,9 @@ def best_of(rows: list[Row], measure: str) -> Row | None:
 
 
 def about_chance(rows: list[Row], width: int | None) -> str:
-    """Say so where no method predicts better than the mean, or than others of its width.
+    """Say if no method predicts better than the mean, or than the others of its width.
 
-    What one seed tells has no interval: nobody knows there what is chance.
+    With one seed there are no intervals, and so nobody knows what is chance.
     """
     best = max(rows, key=lambda row: float(row["r2"]))
     low, high = best["r2_low"], best["r2_high"]

@@ -59,8 +59,9 @@ def _run(task: Task, method: str, width: int | None, seed: int, memory: bool) ->
     entropy = np.random.SeedSequence([task.seed, seed])
     fitted, judged = split_rows(task.X.shape[0], generator(entropy), task.fitted)
     train, test = task.X[fitted], task.X[judged]
-    y, y_test = (None, None) if task.y is None else (task.y[fitted], task.y[judged])
+    y = None if task.y is None else task.y[fitted]
     draw = int(entropy.generate_state(1)[0]) >> 1
+    model: Any
     if width is None:
         alpha = task.lam * fitted.size / judged.size
         model, targets = whole_kernel(task.kernel, train, y, alpha, draw)
@@ -72,8 +73,8 @@ def _run(task: Task, method: str, width: int | None, seed: int, memory: bool) ->
         Z_test = np.asarray(dense(model.transform(test)), dtype=np.float64)
         width, errors = Z.shape[1], _errors(task, test, Z_test)
         predicted = None if y is None else _ridge_predictions(dense(Z), y, Z_test)
-    if y is not None:
-        errors |= prediction_errors(predicted, y, y_test)
+    if task.y is not None:
+        errors |= prediction_errors(predicted, task.y[fitted], task.y[judged])
     if not all(map(math.isfinite, errors.values())):
         raise ValueError("its error is not finite; scale the columns")
     about = plain(model.__repr__(N_CHAR_MAX=2000))
@@ -149,4 +150,5 @@ def seconds_per_row(features: Any, rows: Any) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = np.array(features.transform(rows))
-        return seconds_of(lambda: features.transform(rows, out=out)) / rows.shape[0]
+        seconds = seconds_of(lambda: features.transform(rows, out=out))
+    return seconds / int(rows.shape[0])

@@ -22,16 +22,16 @@ if sys.platform != "win32":
     import fcntl
 
 Settings: TypeAlias = dict[str, Any]
-# Key of a job -> what it has found, as JSON can hold it.
-Found: TypeAlias = dict[str, dict[str, Any]]
+# The key of a job -> its outcome, as JSON can hold it.
+Outcomes: TypeAlias = dict[str, dict[str, Any]]
 
 
 class Store:
-    """What the jobs of an experiment have found, and the .json file that keeps it, if there is one.
+    """The outcomes of the jobs of an experiment, and the .json file that keeps them, if any.
 
     `settings` are those of the file, then those that are agreed on. `of` is the command that writes
-    such files, for messages. `check(settings, found)` raises KeyError, TypeError or ValueError if
-    the file can't be one of this experiment.
+    such files, for messages. `check(settings, outcomes)` raises KeyError, TypeError or ValueError
+    if the file can't be one of this experiment.
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class Store:
         path: str | os.PathLike[str] | None,
         of: str,
         name: str,
-        check: Callable[[Settings, Found], None] = lambda *_: None,
+        check: Callable[[Settings, Outcomes], None] = lambda *_: None,
     ) -> None:
         self.path = None if path is None else Path(path)
         self._of, self._name, self._check = of, name, check
         self.settings: Settings = {}
-        self.found: Found = {}
+        self.outcomes: Outcomes = {}
         if self.path is not None:
             if self.path.suffix.lower() != ".json":
                 raise ValueError(f"output {path} must end with .json")
             check_place(self.path)  # now, not after the first job
-            self.settings, self.found = self._read(self.path).get(name, ({}, {}))
+            self.settings, self.outcomes = self._read(self.path).get(name, ({}, {}))
 
     def agree(self, settings: Settings) -> None:
         """Work with these settings, and the machine's; raise ValueError if the file has others."""
@@ -57,18 +57,19 @@ class Store:
         machine = {name: config[name] for name in ("version", "isa", "n_threads")}
         self.settings = self._agreed(self.settings, settings | machine)
 
-    def keep(self, key: str, found: dict[str, Any]) -> None:
-        """Add what a job has found, and write it with what others have written meanwhile."""
-        self.found[key] = found
+    def keep(self, key: str, outcome: dict[str, Any]) -> None:
+        """Add the outcome of a job, and write it with those that others have written meanwhile."""
+        self.outcomes[key] = outcome
         if self.path is None:
             return
         with _alone(self.path.parent):
-            all_found = self._read(self.path)
-            settings, others = all_found.get(self._name, ({}, {}))
-            all_found[self._name] = self._agreed(settings, self.settings), others | self.found
+            experiments = self._read(self.path)
+            settings, outcomes = experiments.get(self._name, ({}, {}))
+            agreed = self._agreed(settings, self.settings)
+            experiments[self._name] = agreed, outcomes | self.outcomes
             content = {
                 name: {"settings": settings, "jobs": jobs}
-                for name, (settings, jobs) in all_found.items()
+                for name, (settings, jobs) in experiments.items()
             }
             with replacing(self.path) as beside:
                 text = json.dumps({"experiments": content}, indent=1)
@@ -84,14 +85,14 @@ class Store:
                 )
         return before | now
 
-    def _read(self, path: Path) -> dict[str, tuple[Settings, Found]]:
-        """Return settings and results of every experiment in the file, if it is there."""
+    def _read(self, path: Path) -> dict[str, tuple[Settings, Outcomes]]:
+        """Return settings and outcomes of every experiment in the file, if it is there."""
         if not path.exists():
             return {}
         try:
             experiments = {
-                name: (dict(one["settings"]), dict(one["jobs"]))
-                for name, one in json.loads(path.read_text("utf-8"))["experiments"].items()
+                name: (dict(experiment["settings"]), dict(experiment["jobs"]))
+                for name, experiment in json.loads(path.read_text("utf-8"))["experiments"].items()
             }
             if self._name in experiments:
                 self._check(*experiments[self._name])
@@ -106,13 +107,11 @@ class Store:
 def digest(values: Any) -> str:
     """Return shape and type of an array, or of a sparse matrix, and a checksum of its values."""
     about = f"{' x '.join(map(str, values.shape))} {values.dtype}"
-    found = hashlib.sha256(about.encode())
-    parts = [values]
-    if not isinstance(values, np.ndarray):
-        parts = [values.data, values.indices, values.indptr]
-    for part in parts:
-        found.update(np.ascontiguousarray(part).tobytes())
-    return f"{about}, checksum {found.hexdigest()[:16]}"
+    checksum = hashlib.sha256(about.encode())
+    dense = isinstance(values, np.ndarray)
+    for part in [values] if dense else [values.data, values.indices, values.indptr]:
+        checksum.update(np.ascontiguousarray(part).tobytes())
+    return f"{about}, checksum {checksum.hexdigest()[:16]}"
 
 
 @contextlib.contextmanager
