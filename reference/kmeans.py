@@ -4,7 +4,7 @@ The objective with the kernel itself is `metrics.clustering_cost`; the bound of 
 clustering found on features is `theory.clustering_bound`.
 """
 
-__all__ = ["cluster_indicator", "lloyd", "nearest_centers", "objective", "priority_sample"]
+__all__ = ["cluster_indicator", "lloyd", "nearest_centers", "objective"]
 
 
 def objective(Z, labels, weights=None):
@@ -120,41 +120,6 @@ def lloyd(Z, centers, weights=None, n_iter=1):
             if rows:
                 centers[i] = mean_of([Z[j] for j in rows], [w[j] for j in rows])
     return centers
-
-
-def priority_sample(weights, draws, count):
-    """Choose rows by their weights, and weigh these so that sums of weights are right on average.
-
-    Row i has the key u_i / w_i. The rows with the least keys are kept; with t the next key, each
-    stands for max(w_i, 1/t). Over the draws u_i, uniform in (0, 1), the mean of this (0 for rows
-    left out) is w_i. Where no row is left out, weights stay as they are. [Not in [G]: Duffield,
-    Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums", J. ACM 2007]
-
-    Parameters
-    ----------
-    weights : sequence of n numbers >= 0
-        Rows of weight 0 are never chosen.
-    draws : sequence of n numbers in (0, 1)
-    count : int
-        Rows that are kept, if there are as many.
-
-    Returns
-    -------
-    list of ints, list of floats
-        The rows in order, and what each stands for.
-
-    Examples
-    --------
-    Keys are 1/2, 1/8 and 1/4 for the rows that count; so t = 1/2.
-
-    >>> priority_sample([1, 0, 4, 1], [0.5, 0.5, 0.5, 0.25], 2)
-    ([2, 3], [4.0, 2.0])
-    """
-    keys = {i: draws[i] / w for i, w in enumerate(weights) if w > 0}
-    order = sorted(keys, key=keys.get)
-    rows = sorted(order[:count])
-    least = 1 / keys[order[count]] if len(order) > count else 0.0
-    return rows, [float(max(weights[i], least)) for i in rows]
 
 
 def mean_of(rows, weights):

@@ -162,7 +162,7 @@ NOT_COMPILED = {
         "metrics.relative_frobenius_error", "theory.leverage_bound",
     ],
     "the order of n numbers: a sort by NumPy, and what follows from ranks": [
-        "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
+        "adaptive.choose_first", "losses.huber_scale",
         "table.normal_scores", "table.outer_widening", "table.widening",
     ],
     "a chain of random draws, and draws stay out of kernels": ["adaptive.draw_by_modes", "adaptive.draw_by_rows"],
@@ -399,7 +399,6 @@ NOT_TIMED = {
     ],
     "one number for each row": ["products.kernel_diagonal"],
     "a sort of n numbers": ["losses.huber_scale"],
-    "one of the steps that the whole map is timed with": ["kmeans.priority_sample"],
     "a sum of n numbers": ["preconditioners.low_rank_shift"],
 }  # fmt: skip
 

@@ -381,15 +381,6 @@ def pairs_of_vectors(draw):
     return u, v, rng.choice([-1, 1], (2, m)), rng.integers(0, m, (2, width)), width
 
 
-@st.composite
-def weighted_rows(draw):
-    """Return weights, some 0, a draw for each, and how many rows are kept."""
-    n = draw(st.integers(0, 33))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    weights = rng.exponential(size=n) * (rng.random(n) < draw(shares))
-    return weights.tolist(), rng.random(n).tolist(), draw(st.integers(0, 33))
-
-
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 
@@ -581,7 +572,6 @@ VALUES = {
             * np.maximum(np.abs(X).max(axis=1, initial=1.0), 1.0)[:, None] ** columns.shape[1]
         ),
     ),
-    "kmeans.priority_sample": (weighted_rows(), lambda *_: 1),
     "losses.huber_scale": (
         st.tuples(
             st.lists(st.floats(-10, 10, width=16), min_size=1, max_size=20),
@@ -832,8 +822,6 @@ def test_exceptions(where, args, error):
 
 @pytest.mark.parametrize(("where", "args", "message"), [
     ("fourier.fourier_variance", (0.5, 0.5, 0), "n_components=0"),
-    ("kmeans.priority_sample", ([], [], -1), "count=-1"),
-    ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw for each row"),
     ("ridge.gram_product", (np.zeros(3), np.zeros((1, 1))), r"Z has shape \(3,\)"),
     ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [[100], [0]], 1), "from 0 to 100"),
     ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [0, 0], 1), "two rows of 1 places"),

@@ -117,7 +117,6 @@ TWINS = {
     "block.kernel_moments": Tolerance(256, "truncated moments of orders 0 to 3, from a difference of normal integrals"),
     "block.projection_moments": Tolerance(4, "relative; two squares, fused where it is done"),
     "adaptive.monomial_features": Tolerance(8, "a rounding for each of up to 6 factors: length is their largest product squared"),
-    "kmeans.priority_sample": EXACT,
     "losses.huber_scale": Tolerance(64, "relative; sums of squares in another order, and a root"),
     "ridge.gram_product": Tolerance(
         64, "sums of rows, of which the mean is taken before or after: length is the square of the "

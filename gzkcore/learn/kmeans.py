@@ -28,9 +28,9 @@ from gzkcore._util.warn import warn
 from gzkcore.passes import streams
 from gzkcore.passes.clusters import (
     ClusterAccumulator,
+    check_centers,
     check_spread,
     farthest,
-    given_centers,
     squared_distances,
 )
 from gzkcore.passes.streams import Reader, fit_on_rows, map_rows
@@ -40,9 +40,9 @@ from gzkcore.rows.survey import sample_size, stack
 
 from .base import FeatureLearner, new_features
 
-__all__ = ["RandomFeatureKMeans", "priority_sample"]
+__all__ = ["RandomFeatureKMeans"]
 
-# The features of a sample, from which starts are drawn and on which they run first, take so much.
+# Bytes of the features of the sample from which starts are drawn, and on which they run first.
 SAMPLE_BYTES = 1 << 26
 
 
@@ -208,7 +208,7 @@ default="k-means++"
             centers, _, _ = self._lloyd(_Ready(sample), few, centers)
         progress = Progress(self, self.max_iter, "iteration", X, y)
         centers, costs, n_iter = self._lloyd(passes, rows, centers, progress)
-        # The first of those that are as good as any: rounding errors must not decide.
+        # The first whose cost is the least up to rounding errors.
         costs = np.maximum(costs, 0.0)  # differences of sums, which rounding may take below 0
         best = int(np.argmax(costs <= costs.min() * (1.0 + 1e3 * np.finfo(sample.dtype).eps)))
         last = ClusterAccumulator(passes, centers[best])
@@ -219,10 +219,10 @@ default="k-means++"
         self.inertia_ = float(last.inertia[0])
         self.n_iter_ = int(n_iter[best])
         progress.end()
-        found = np.unique(self.labels_).size
-        if found < self.n_clusters:
+        n_distinct = np.unique(self.labels_).size
+        if n_distinct < self.n_clusters:
             warn(
-                f"Number of distinct clusters ({found}) found smaller than n_clusters "
+                f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
             )
@@ -232,7 +232,7 @@ default="k-means++"
         k = self.n_clusters
         check_spread(Z)
         if not isinstance(self.init, str):
-            return given_centers(self.init, (k, Z.shape[1]))[None]
+            return check_centers(self.init, (k, Z.shape[1]))[None]
         starts = []
         for _ in range(self.n_init):
             if self.init == "random":
@@ -248,9 +248,9 @@ default="k-means++"
     def _lloyd(
         self, features: Any, rows: Any, centers: Doubles, progress: Progress | None = None
     ) -> tuple[Doubles, Doubles, Integers]:
-        """Move all centres to the means of their rows; return them, their costs, and the passes."""
+        """Run Lloyd's algorithm; return the centres, costs and numbers of passes of all starts."""
         centers = centers.copy()
-        # The same for all passes: then centres whose rows stay the same don't move at all.
+        # One point for all passes: then centres whose rows stay the same don't move at all.
         about = centers.mean(axis=(0, 1))
         costs = np.full(len(centers), np.inf)
         n_iter = np.zeros(len(centers), dtype=np.intp)
@@ -260,18 +260,18 @@ default="k-means++"
             nonlocal active
             sums = ClusterAccumulator(features, centers[active], about)
             rows.add_to(sums)
-            found = sums.finalize()
-            moved = np.square(found.means - centers[active]).sum(axis=2)
+            clusters = sums.finalize()
+            moved = np.square(clusters.means - centers[active]).sum(axis=2)
             # Means are nearer to their rows than the old centres, by just this much.
-            costs[active] = found.inertia - (found.weights * moved).sum(axis=1)
-            done = moved.sum(axis=1) <= self.tol * found.variance
-            for i in np.flatnonzero((found.weights == 0).any(axis=1)):
-                empty = np.flatnonzero(found.weights[i] == 0)
+            costs[active] = clusters.inertia - (clusters.weights * moved).sum(axis=1)
+            done = moved.sum(axis=1) <= self.tol * clusters.variance
+            for i in np.flatnonzero((clusters.weights == 0).any(axis=1)):
+                empty = np.flatnonzero(clusters.weights[i] == 0)
                 far = rows.farthest(features, centers[active[i]], len(empty))
                 for place, row in zip(empty, far, strict=False):
-                    found.means[i, place] = row
+                    clusters.means[i, place] = row
                     done[i] = False
-            centers[active] = found.means
+            centers[active] = clusters.means
             n_iter[active] += 1
             active = active[~done]
 
@@ -399,7 +399,7 @@ class _Arrays:
         n, most = self.X.shape[0], sample_rows(features, self.X, n_clusters)
         if weight is not None:
             draws = rng.random_sample(n) if self.n_rows > most else np.zeros(n)
-            rows, weight = priority_sample(weight, draws, most)
+            rows, weight = _priority_sample(weight, draws, most)
         elif n > most:
             rows = np.sort(rng.choice(n, most, replace=False))
         else:
@@ -427,15 +427,15 @@ class _Arrays:
 
     def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
         """Add all rows to sums around one set of centres, and return the nearest of each."""
-        found = np.empty((self.X.shape[0], 1), np.int32)
+        labels = np.empty((self.X.shape[0], 1), np.int32)
         for rows in gen_batches(self.X.shape[0], streams.ARRAY_ROWS):
-            self._add(sums, rows, found[rows])
-        return found[:, 0]
+            self._add(sums, rows, labels[rows])
+        return labels[:, 0]
 
     def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
         """Return features of the rows farthest from their centres, at most `count`."""
-        found = farthest(features, self.X, self.weight, centers, count)
-        return [row for *_, row in found]
+        rows = farthest(features, self.X, self.weight, centers, count)
+        return [z for *_, z in rows]
 
 
 class _Source:
@@ -464,7 +464,7 @@ class _Source:
     ) -> tuple[Floats, Doubles | None, bool]:
         drawn = self.drawn
         most = min(sample_rows(features, drawn.rows, n_clusters), drawn.most)
-        chosen, weight = priority_sample(drawn.weight, drawn.draws, most)
+        chosen, weight = _priority_sample(drawn.weight, drawn.draws, most)
         same = len(weight) > 0 and bool((weight == weight[0]).all())
         return transformed(features, drawn.rows[chosen]), None if same else weight, False
 
@@ -473,27 +473,27 @@ class _Source:
 
     def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
         self.add_to(sums)
-        found = self.source.reduce(
+        labels = self.source.reduce(
             _labels_of_batch, np.concatenate, self.model, sums.features, sums.centers
         )
-        return np.asarray(found)
+        return np.asarray(labels)
 
     def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
-        found = self.source.reduce(
+        rows = self.source.reduce(
             _farthest_of_batch, _merge_farthest, self.model, features, centers, count
         )
-        return [row for *_, row in found]
+        return [z for *_, z in rows]
 
 
 @dataclass
 class _Drawn:
-    """Mergeable sample of rows by their weights: what `priority_sample` needs of all rows."""
+    """Mergeable sample of rows by their weights: what `_priority_sample` needs of all rows."""
 
     n_rows: int  # with a positive weight
     rows: Any
     weight: Doubles
     draws: Doubles
-    most: int  # rows of a sample; one more is kept
+    most: int  # rows of a sample; there is one more here, whose key reweights the others
 
     @classmethod
     def of(cls, batch: Batch, model: Any, seed: list[int]) -> "_Drawn":
@@ -517,61 +517,28 @@ class _Drawn:
         )._cut()
 
     def _cut(self) -> "_Drawn":
-        rows, _ = priority_sample(self.weight, self.draws, self.most + 1)
+        rows, _ = _priority_sample(self.weight, self.draws, self.most + 1)
         if len(rows) < len(self.weight):
             self.rows, self.weight = self.rows[rows], self.weight[rows]
             self.draws = self.draws[rows]
         return self
 
 
-def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[Integers, Doubles]:
+def _priority_sample(weights: Doubles, draws: Doubles, count: int) -> tuple[Integers, Doubles]:
     """Choose rows by their weights, and reweight them so that sums of weights are unbiased.
 
-    Row i has the key u_i / w_i. The rows with the smallest keys are kept. With t the next key, each
-    gets the weight max(w_i, 1/t) [1]_. If no row is left out, the weights do not change.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n,)
-        Finite and not negative; rows of weight 0 are never chosen.
-    draws : array-like of shape (n,)
-        Uniform in (0, 1).
-    count : int
-        Number of rows that are kept, if there are that many.
-
-    Returns
-    -------
-    rows : ndarray of int, ascending
-    weights : ndarray
-        New weight of each row. Its mean over the draws is w_i, where rows that are left out count
-        as 0.
-
-    References
-    ----------
-    .. [1] Duffield, Lund, Thorup, "Priority sampling for estimation of arbitrary subset sums",
-       J. ACM 2007.
-
-    Examples
-    --------
-    >>> from gzkcore.learn.kmeans import priority_sample
-    >>> priority_sample([1, 0, 4, 1], [0.5, 0.5, 0.5, 0.25], 2)
-    (array([2, 3]), array([4., 2.]))
+    The rows with the smallest keys u_i / w_i are chosen, for uniform draws u_i. With t the next
+    key, each gets the weight max(w_i, 1/t): Duffield, Lund, Thorup, "Priority sampling for
+    estimation of arbitrary subset sums", J. ACM 2007. A uniform sample would miss heavy rows.
     """
-    weights, draws = np.asarray(weights, dtype=np.float64), np.asarray(draws, dtype=np.float64)
-    count = check_integer("count", count, 0)
-    if weights.ndim != 1 or weights.shape != draws.shape:
-        raise ValueError(
-            f"weights and draws have shapes {weights.shape} and {draws.shape}; pass a weight and a "
-            "draw for each row"
-        )
     rows = np.flatnonzero(weights)
     weights = weights[rows]
     if rows.size <= count:
         return rows, weights
     keys = draws[rows] / weights
     order = np.argpartition(keys, count)
-    kept = np.sort(order[:count])
-    return rows[kept], np.maximum(weights[kept], 1.0 / keys[order[count]])
+    chosen = np.sort(order[:count])
+    return rows[chosen], np.maximum(weights[chosen], 1.0 / keys[order[count]])
 
 
 def _labels_of_batch(batch: Batch, model: Any, features: Any, centers: Doubles) -> Any:
@@ -583,8 +550,8 @@ def _farthest_of_batch(
     batch: Batch, model: Any, features: Any, centers: Doubles, count: int
 ) -> list[tuple[float, int, int, Floats]]:
     X, _, sample_weight = model._rows(*batch[:3])
-    found = farthest(features, X, sample_weight, centers, count)
-    return [(distance, batch.number, row, z) for distance, row, z in found]
+    rows = farthest(features, X, sample_weight, centers, count)
+    return [(distance, batch.number, row, z) for distance, row, z in rows]
 
 
 def _merge_farthest(parts: Sequence[list[Any]]) -> list[Any]:

@@ -16,7 +16,8 @@ from .tiles import as_rows, for_each_tile, thread_count, width_of
 
 __all__ = ["ClusterAccumulator", "Clusters"]
 
-ROOM = 8.0  # what squares and products are below the largest number by, so that sums have place
+# Squares and products may be this much below the largest number, so that sums of them fit.
+ROOM = 8.0
 
 _SUMS = ("counts", "sums", "inertia", "squares")
 
@@ -87,8 +88,8 @@ class ClusterAccumulator:
     >>> from sklearn.preprocessing import FunctionTransformer
     >>> X = np.array([[0.0], [2.0], [9.0]])
     >>> sums = ClusterAccumulator(FunctionTransformer().fit(X), [[0.0], [10.0]])
-    >>> found = sums.update(X).finalize()
-    >>> found.means, float(found.inertia)
+    >>> clusters = sums.update(X).finalize()
+    >>> clusters.means, float(clusters.inertia)
     (array([[1.],
            [9.]]), 5.0)
     """
@@ -231,7 +232,7 @@ class _PartialSums:
 
     def add(self, Z: Floats, weight: Doubles | None) -> NDArray[np.int32]:
         """Add a tile, and return the nearest centres (n, n_starts)."""
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
             V = self.centred(Z)
             products = V @ (-2.0 * self.centers.T).astype(V.dtype)
             lengths = self.lengths.astype(V.dtype)
@@ -243,7 +244,7 @@ class _PartialSums:
         )  # fmt: skip
         self.squares += squares
         least = 1.0 if weight is None else weight.min(initial=np.inf, where=weight > 0)
-        # No product is above |v|^2 + |c|^2; to look at each costs a fifth of the pass.
+        # No product is above |v|^2 + |c|^2; checking each takes a fifth of the time of the pass.
         if not squares / least + self.longest <= largest(V.dtype):
             used = slice(None) if weight is None else weight > 0
             if not (in_range(products[used], V.dtype) and in_range(lengths, V.dtype)):
@@ -253,23 +254,23 @@ class _PartialSums:
 
 def squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
     """Return |z - c|^2 for all rows and centres, both about the mean of the centres."""
-    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         V = Z - middle.astype(Z.dtype)
         squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
-        found = np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
-    if not in_range(found, Z.dtype):
+        distances = np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
+    if not in_range(distances, Z.dtype):
         _refuse(Z)
-    return found
+    return distances
 
 
 def in_range(values: Floats, dtype: Any) -> bool:
-    """Tell whether values, a few of which are to be added up, leave room for that in a type."""
+    """Tell whether sums of a few of these values stay in the range of a type."""
     most = largest(dtype)
     return bool(-most <= values.min(initial=0) and values.max(initial=0) <= most)
 
 
 def largest(dtype: Any) -> float:
-    """Return the largest number that leaves room for sums of a few in a type."""
+    """Return the largest number of which sums of a few stay in the range of a type."""
     return float(np.finfo(dtype).max) / ROOM
 
 
@@ -283,9 +284,9 @@ def check_spread(Z: Floats) -> None:
 
 
 def _refuse(Z: Floats) -> None:
-    """Raise for features that are finite, but too large; of others sums tell by themselves."""
+    """Raise if features are finite, but too large."""
     if not np.isfinite(Z).all():
-        return
+        return  # sums that are not finite raise later
     remedy = ", or pass float64" if Z.dtype == np.float32 else ""
     raise ValueError(
         f"features, or centres, are up to {np.abs(Z).max():.3g} in size, and squares of their "
@@ -294,21 +295,20 @@ def _refuse(Z: Floats) -> None:
     )
 
 
-def given_centers(init: Any, shape: tuple[int, int]) -> Doubles:
-    """Return the centres that a user gave, checked."""
+def check_centers(init: Any, shape: tuple[int, int]) -> Doubles:
+    """Return a user's centres as an array, or raise."""
     wanted = (
         "pass finite centres in the space of the features, of shape (n_clusters, n_components) = "
         f"{shape}"
     )
     try:
-        given = np.asarray(init)
-        numeric = given.dtype.kind in "biufO"
-        centers = given.astype(np.float64) if numeric else None
+        values = np.asarray(init)
+        centers = values.astype(np.float64) if values.dtype.kind in "biufO" else None
     except (TypeError, ValueError) as error:  # of different lengths, or objects
         raise ValueError(f"init is not an array of real numbers; {wanted}") from error
     if centers is None:
         raise ValueError(
-            f"init has values of type {given.dtype}, which are not real numbers; {wanted}"
+            f"init has values of type {values.dtype}, which are not real numbers; {wanted}"
         )
     if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(f"init has shape {centers.shape}; {wanted}")
@@ -321,7 +321,7 @@ def farthest(
     """Return minus squared distance, number and features of `count` rows farthest from centres."""
     middle = centers.mean(axis=0)
     about = centers - middle
-    found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
+    candidates: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
 
     def use(_thread: int, rows: slice, Z: Floats) -> None:
         squares = squared_distances(Z, about, middle).min(axis=1)
@@ -330,10 +330,10 @@ def farthest(
         if weight is not None:
             squares[weight[rows] == 0] = 0.0
         order = np.argsort(-squares, kind="stable")[:count]
-        found.extend(
+        candidates.extend(
             (-float(squares[i]), rows.start + int(i), Z[i].copy()) for i in order if squares[i] > 0
         )
 
     for_each_tile(features, X, use)
-    found.sort(key=lambda row: row[:2])
-    return found[:count]
+    candidates.sort(key=lambda row: row[:2])
+    return candidates[:count]

@@ -331,7 +331,7 @@ def test_a_sample_stands_for_the_weights_of_all_rows():
     some = rng.random(200) < 0.3
     sums, wholes = [], []
     for _ in range(2000):
-        rows, each = kmeans.priority_sample(weight, rng.random(200), 30)
+        rows, each = kmeans._priority_sample(weight, rng.random(200), 30)
         assert len(rows) == 30
         sums.append(each[some[rows]].sum())
         wholes.append(each.sum())
