@@ -76,7 +76,7 @@ CLASSES = {
     "GramAccumulator": "gzkcore.passes.gram:GramAccumulator",
     "MomentsAccumulator": "gzkcore.passes.moments:MomentsAccumulator",
     "ClusterAccumulator": "gzkcore.passes.clusters:ClusterAccumulator",
-    "_Progress": "gzkcore.passes.streams:_Progress",
+    "_UnfinishedFit": "gzkcore.passes.streams:_UnfinishedFit",
     "_Solve": "gzkcore.solve.solve:State",
     "KernelFeatures": "gzkcore.features.auto:KernelFeatures",
     "GegenbauerFeatures": "gzkcore.features.gegenbauer:GegenbauerFeatures",

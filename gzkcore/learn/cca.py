@@ -1,7 +1,7 @@
 """Canonical correlations of the features of two views, in one pass over the data."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from gzkcore._util.validation import (
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.passes.moments import MomentsAccumulator
-from gzkcore.passes.streams import Reader, SecondViews, fit_on_rows, reduced
+from gzkcore.passes.streams import Reader, fit_on_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
 from gzkcore.rows.survey import survey_of
@@ -148,8 +148,8 @@ class RandomFeatureCCA(ComponentLearner):
         second = self.features if self.features_y is None else self.features_y
         features_y = new_features(second, self.random_state, "features_y")
         if reader.array is None and not reader.one_pass:
-            given = y if reader.distributed else SecondViews(reader.source)
-            source = as_source(given, None, sample_weight if reader.distributed else None)
+            views = y if reader.distributed else _SecondViews(reader.source)
+            source = as_source(views, None, sample_weight if reader.distributed else None)
             self.features_y_ = fit_to_source(features_y, source, survey_of(source))
         else:
             self.features_y_ = fit_on_rows(
@@ -191,38 +191,38 @@ class RandomFeatureCCA(ComponentLearner):
 
     def _solve(self) -> dict[str, Any]:
         self._check_parameters()
-        found = self.moments_.finalize()
+        moments = self.moments_.finalize()
         k = self.n_components
-        x_root = self._inverse_root(found.scatter, found.mean, found.weight)
-        y_root = self._inverse_root(found.scatter_y, found.mean_y, found.weight)
-        most = min(x_root.shape[1], y_root.shape[1], found.n_rows)
+        x_root = self._inverse_root(moments.scatter, moments.mean, moments.weight)
+        y_root = self._inverse_root(moments.scatter_y, moments.mean_y, moments.weight)
+        most = min(x_root.shape[1], y_root.shape[1], moments.n_rows)
         if k > most:
             raise ValueError(
                 f"n_components={k} is too large: the views have at most {most} directions in "
-                f"common ({len(found.mean)} and {len(found.mean_y)} features, "
-                f"n_samples={found.n_rows}); use fewer components"
+                f"common ({len(moments.mean)} and {len(moments.mean_y)} features, "
+                f"n_samples={moments.n_rows}); use fewer components"
             )
-        left, _, right = svd(x_root.T @ found.cross @ y_root, full_matrices=False)
+        left, _, right = svd(x_root.T @ moments.cross @ y_root, full_matrices=False)
         a, b = (x_root @ left[:, :k]).T, (y_root @ right[:k].T).T
         signs = signs_of(a)[:, None]
         a, b = a * signs, b * signs
-        freedom = found.degrees_of_freedom
+        freedom = moments.degrees_of_freedom
         forms = functools.partial(np.einsum, "ki,ij,kj->k", optimize=True)
-        for axes, scatter in ((a, found.scatter), (b, found.scatter_y)):
+        for axes, scatter in ((a, moments.scatter), (b, moments.scatter_y)):
             size = np.sqrt(forms(axes, scatter, axes) / freedom)
             np.divide(axes, np.where(size > 0, size, np.inf)[:, None], out=axes)
         return {
-            "canonical_correlations_": forms(a, found.cross, b) / freedom,
+            "canonical_correlations_": forms(a, moments.cross, b) / freedom,
             "x_weights_": np.ascontiguousarray(a.T),
             "y_weights_": np.ascontiguousarray(b.T),
-            "x_mean_": found.mean,
-            "y_mean_": found.mean_y,
+            "x_mean_": moments.mean,
+            "y_mean_": moments.mean_y,
         }
 
     def _inverse_root(self, scatter: Doubles, mean: Doubles, weight: float) -> Doubles:
-        """Return R with R^T (scatter + alpha I) R = I, without directions that are only noise.
+        """Return R with R^T (scatter + alpha I) R = I.
 
-        Without alpha what is noise does not depend on the units of the features.
+        If alpha = 0, directions of rounding errors are left out, in any units of the features.
         """
         if self.alpha > 0:
             values, vectors = eigh(scatter)
@@ -233,8 +233,8 @@ class RandomFeatureCCA(ComponentLearner):
         unit = np.zeros(len(size))
         np.divide(1.0, size, out=unit, where=varies)
         values, vectors = eigh(unit[:, None] * scatter * unit)
-        kept = values > len(values) * eps * max(values[-1], 0.0)
-        return np.asarray(unit[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
+        exact = values > len(values) * eps * max(values[-1], 0.0)
+        return np.asarray(unit[:, None] * vectors[:, exact] / np.sqrt(values[exact]))
 
     @property
     def _n_features_out(self) -> int:
@@ -286,6 +286,20 @@ class RandomFeatureCCA(ComponentLearner):
         return float(reduced(source, _ScoreSums.of, _ScoreSums.merge, model).correlation())
 
 
+class _SecondViews:
+    """The y of a source's batches, with their weights, as a source."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        for _, y, weight in self.source:
+            if y is None:
+                raise ValueError("a batch has no second view; the source must yield (X, y)")
+            view = y if hasattr(y, "shape") else np.asarray(y)
+            yield view[:, None] if view.ndim == 1 else view, None, weight
+
+
 @dataclass
 class _ScoreSums:
     """Mergeable sums of the products of two views' scores about their means."""
@@ -305,7 +319,7 @@ class _ScoreSums:
         total = float(w.sum())
         means = np.array([w @ a, w @ b]) / (total or 1.0)
         a, b = a - means[0], b - means[1]
-        return cls(total, means, np.array([w @ each for each in (a * a, b * b, a * b)]))
+        return cls(total, means, np.array([w @ products for products in (a * a, b * b, a * b)]))
 
     @staticmethod
     def merge(parts: Sequence["_ScoreSums"]) -> "_ScoreSums":

@@ -1,7 +1,9 @@
 """The base of all regressors: reading rows with targets, predicting sources, scores."""
 
+import copy
 import functools
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -22,7 +24,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.wording import counted
 from gzkcore.passes.kernel_passes import PassedRows
-from gzkcore.passes.streams import R2Sums, Reader, Step, map_rows, reduced
+from gzkcore.passes.streams import Reader, Step, map_rows, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
 
@@ -49,20 +51,20 @@ class RegressorScore(RegressorMixin):
             targets = check_targets(y, X)
             weight = check_weights(sample_weight, targets)
             check_some_weight(weight)
-            found = cast(Any, self).predict(X)
-            if found[:1].size != targets[:1].size:
+            predicted = cast(Any, self).predict(X)
+            if predicted[:1].size != targets[:1].size:
                 raise ValueError(
                     f"y has {counted(targets[:1].size, 'column')}, but the model predicts "
-                    f"{found[:1].size}; pass the same targets as to fit"
+                    f"{predicted[:1].size}; pass the same targets as to fit"
                 )
-            return float(r2_score(targets, found, sample_weight=weight))
+            return float(r2_score(targets, predicted, sample_weight=weight))
         model = cast(Any, self)._for_workers()
         source = as_source(X, y, sample_weight)
-        return float(reduced(source, _score_of_batch, R2Sums.merge, model).r2())
+        return float(reduced(source, _score_of_batch, _R2Sums.merge, model).r2())
 
 
 class Regressor(MultiOutputMixin, RegressorScore, Learner):
-    """Base of all regressors: a class says by `_fit` what `fit` does with the rows of a reader."""
+    """Base of all regressors: `fit` reads rows, `_fit` of a class solves."""
 
     fit_intercept: bool  # a parameter, named here for type checkers
 
@@ -115,10 +117,10 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         reader.finish()
         return self
 
-    _step: ClassVar[str] = "batch"  # what callbacks hear of
+    _step: ClassVar[str] = "batch"  # the name of a step for callbacks
 
     def _look_ahead(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
-        """Find out what must be known of all rows before the first are read."""
+        """Read what a class must know of all rows before the first are fitted."""
 
     def _fit(self, reader: Reader, step: Step) -> None:
         """Fit to the rows of a reader that has begun; each step is run by `step`."""
@@ -171,8 +173,8 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
             if not (return_std and is_dask(X)):
                 work = functools.partial(model.predict, return_std=return_std)
                 return map_rows(work, X, self._target_shape, results=1 + return_std)
-            each = model.predict, functools.partial(_std_of_rows, model)
-            return tuple(map_rows(work, X, self._target_shape) for work in each)
+            results = model.predict, functools.partial(_std_of_rows, model)
+            return tuple(map_rows(work, X, self._target_shape) for work in results)
         X = self._columns(X)
         mean, variance = self._predict(X, return_std)
         shape = (X.shape[0], *self._target_shape)
@@ -183,12 +185,12 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         """Return means and, with `return_std`, variances, of shape (n_samples, n_targets).
 
-        The form of X was checked; its values are to be when they are read.
+        The form of X was checked; values are checked when they are read.
         """
         raise NotImplementedError
 
     def _for_workers(self, return_std: bool = False) -> Self:
-        """Return a copy that can predict and no more: what goes to workers."""
+        """Return a copy for workers, which can only predict."""
         return super()._for_workers()
 
 
@@ -196,11 +198,44 @@ def _std_of_rows(model: Regressor, X: Any) -> Any:
     return model.predict(X, return_std=True)[1]
 
 
-def _score_of_batch(batch: Batch, model: Any) -> R2Sums:
+class _R2Sums:
+    """Mergeable sums for R^2: of squared errors, and of y about its mean, for each target."""
+
+    def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
+        y, predicted = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
+        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.weight = w.sum()
+        self.mean = w @ y / self.weight if self.weight > 0 else np.zeros(y.shape[1])
+        self.spread = w @ np.square(y - self.mean)
+        self.errors = w @ np.square(y - predicted)
+
+    @classmethod
+    def merge(cls, parts: Sequence["_R2Sums"]) -> "_R2Sums":
+        """Put sums of different rows together."""
+        made = copy.copy(parts[0])
+        made.weight = sum(part.weight for part in parts)
+        means = np.sum([part.weight * part.mean for part in parts], axis=0)
+        made.mean = means / max(made.weight, 1e-300)
+        spreads = [part.spread + part.weight * np.square(part.mean - made.mean) for part in parts]
+        made.spread = np.sum(spreads, axis=0)
+        made.errors = np.sum([part.errors for part in parts], axis=0)
+        return made
+
+    def r2(self) -> float:
+        """Return the mean of R^2 over the targets, as scikit-learn defines it."""
+        check_some_weight(self.weight)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = 1.0 - self.errors / self.spread
+        constant = self.spread == 0
+        scores[constant] = np.where(self.errors[constant] == 0, 1.0, 0.0)
+        return float(scores.mean())
+
+
+def _score_of_batch(batch: Batch, model: Any) -> _R2Sums:
     if batch.y is None:
         raise ValueError("score needs the targets; the source must yield (X, y)")
     X, y, sample_weight, _ = batch
-    return R2Sums(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
+    return _R2Sums(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
 
 
 def check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> Doubles:

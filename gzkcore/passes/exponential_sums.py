@@ -22,9 +22,12 @@ from gzkcore.sphere.transforms import angles_of
 
 __all__ = ["ExponentialSums"]
 
-TOL = 1e-13  # relative error of sums
-MOST = 1e290  # of sums of squares, and of their inverses
-UNIT = 1e-5  # by how much norms may differ from 1: a few times the rounding of float32
+# Relative error of the sums.
+TOL = 1e-13
+# Sums of squares, and their inverses, must be below this, so that products of them don't overflow.
+MOST = 1e290
+# Norms of unit rows may differ from 1 by this much, a few times the rounding of float32.
+UNIT = 1e-5
 
 
 class ExponentialSums:
@@ -151,17 +154,17 @@ class ExponentialSums:
         for one, sums in zip(padded, self.sums, strict=True):
             one[places] = sums.view(np.complex128)[..., 0][places]
         axes = range(1, padded.ndim)
-        found = ifftn(padded, axes=axes, overwrite_x=True, workers=n_threads()).real
+        values = ifftn(padded, axes=axes, overwrite_x=True, workers=n_threads()).real
         angles = [2 * np.pi * np.arange(size) / size for size in sizes]
         if self.box is None:  # beyond the pole are the nodes of the opposite meridian
             half = sizes[1] // 2
-            beyond = np.roll(found[:, :, :half:-1], sizes[0] // 2, axis=1)
-            found = found[:, :, : half + 1].copy()
-            found[:, :, 1:half] += beyond
+            beyond = np.roll(values[:, :, :half:-1], sizes[0] // 2, axis=1)
+            values = values[:, :, : half + 1].copy()
+            values[:, :, 1:half] += beyond
             angles[1] = angles[1][: half + 1]
         grid = np.meshgrid(*angles, indexing="ij")
-        weights = np.ascontiguousarray(found.reshape(len(found), -1).T)
-        return [each.ravel() for each in grid], weights
+        weights = np.ascontiguousarray(values.reshape(len(values), -1).T)
+        return [angle.ravel() for angle in grid], weights
 
     def _emptied(self) -> "ExponentialSums":
         """Return sums of the same kind that have seen no rows."""

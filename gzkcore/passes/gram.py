@@ -24,11 +24,12 @@ from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width
 
 __all__ = ["GramAccumulator", "Moments"]
 
-# Sums of products lose of a column's variance what rounding is to its mean square: more than this
-# share is told of. Of a tile so many rows are looked at, evenly spread; all take ten times as long.
+# A warning names a column if rounding errors of its sums exceed this share of its variance.
 MOST_LOST = 1e-3
-ROUNDING = 32.0  # units in the last place, up to which a column is constant
-LEAST_SEEN, MOST_SEEN = 16, 128
+# A column is constant if its standard deviation is at most this many units in the last place.
+CONSTANT_UNITS = 32.0
+# Rows of a tile, evenly spread, that are checked for lost digits; fewer than the first are not.
+LEAST_CHECKED, MOST_CHECKED = 16, 128
 
 
 @dataclass(frozen=True)
@@ -161,11 +162,12 @@ class GramAccumulator:
         shape = (self.n_folds, p + 1 + y.shape[1], p + 2)
         self._check_shape(shape)
         parts = [PartialSums(shape) for _ in range(thread_count(X, 8 * math.prod(shape)))]
-        doubts = []
+        warnings = []
 
         def add(thread: int, rows: slice, Z: Floats) -> None:
             if self.n_rows == 0 and rows.start == 0:
-                doubts.append(_doubt(self.features, Z, None if weight is None else weight[rows]))
+                some = None if weight is None else weight[rows]
+                warnings.append(_lost_digits(self.features, Z, some))
             first_fold = (self.n_rows + rows.start) % self.n_folds
             parts[thread].add(Z, y[rows], None if weight is None else weight[rows], first_fold)
 
@@ -176,18 +178,19 @@ class GramAccumulator:
                 f"y is so large that sums of its squares, or of its products with {dtype} "
                 "features, overflow; scale it"
             )
-        for doubt in filter(None, doubts):
-            warn(doubt, UserWarning)
+        for warning in filter(None, warnings):
+            warn(warning, UserWarning)
         self._add(added, X.shape[0], dtype)
         return self
 
     def look(self, X: Any, weight: Doubles | None) -> None:
-        """Warn as `add` does of the first rows, where others are to sum them."""
+        """Check the first rows here; warnings of workers are lost."""
         if self.n_rows == 0:
             rows = slice(0, tile_rows(self.features, X, 1))
             Z = Tiles(self.features, X, rows.stop)(rows)
-            if doubt := _doubt(self.features, Z, None if weight is None else weight[rows]):
-                warn(doubt, UserWarning)
+            some = None if weight is None else weight[rows]
+            if warning := _lost_digits(self.features, Z, some):
+                warn(warning, UserWarning)
 
     def merge(self, other: "GramAccumulator") -> "GramAccumulator":
         """Add the rows of another accumulator of the same features after these; return self."""
@@ -229,7 +232,7 @@ class GramAccumulator:
         return Moments.from_sums(self.sums.sum(axis=0) if fold is None else self.sums[fold])
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: of Gram matrices the lower triangle only."""
+        """Return the data of a file, see `model_io`: Gram matrices as lower triangles."""
         if self.sums is None:
             return {}
         p = self.sums.shape[2] - 2
@@ -279,26 +282,26 @@ class GramAccumulator:
         self.dtype = np.result_type(self.dtype, dtype)
 
 
-def _doubt(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
-    """Say of which column in a tile the sums keep few digits, if there is one.
+def _lost_digits(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
+    """Name the column whose sums lose most digits to cancellation, if any.
 
-    Features of a kernel are left out: that a few of their columns hardly vary does no harm, since
-    all have one scale, and the others make up nearly all of the kernel.
+    Features of a kernel are not checked: all have one scale, so that columns that hardly vary do no
+    harm.
     """
     if _of_a_kernel(features):
         return None
     Z = Z if weight is None else Z[weight > 0]
-    Z = Z[:: max(1, len(Z) // MOST_SEEN)]
-    if len(Z) < LEAST_SEEN:
+    Z = Z[:: max(1, len(Z) // MOST_CHECKED)]
+    if len(Z) < LEAST_CHECKED:
         return None
     eps = float(np.finfo(Z.dtype).eps)
-    with np.errstate(all="ignore"):  # what is no number is refused elsewhere
+    with np.errstate(all="ignore"):  # NaN and infinity are refused elsewhere
         mean = Z.mean(axis=0, dtype=np.float64)
         apart = Z - mean
         variance = np.einsum("ij,ij->j", apart, apart) / len(Z)
         square = np.square(mean)
         lost = eps * (square + variance) > MOST_LOST * variance
-        lost &= variance > np.square(ROUNDING * eps) * square  # else constant, which does no harm
+        lost &= variance > np.square(CONSTANT_UNITS * eps) * square  # constants do no harm
     if not lost.any():
         return None
     worst = int(np.argmax(np.where(lost, square / np.where(lost, variance, 1.0), 0.0)))
@@ -312,7 +315,7 @@ def _doubt(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
 
 
 def _of_a_kernel(features: Any) -> bool:
-    """Tell whether features stand for a kernel: ours, or those of scikit-learn."""
+    """Return whether features approximate a kernel, ours or those of scikit-learn."""
     while isinstance(features, FrozenEstimator | Pipeline):
         frozen = isinstance(features, FrozenEstimator)
         features = features.estimator if frozen else features.steps[-1][1]
@@ -361,9 +364,9 @@ class PartialSums:
                     "be multiplied by their roots; divide it by its mean"
                 )
             if self.weighted is None:
-                self.weighted = np.empty_like(Z)  # the first tile is as high as any
+                self.weighted = np.empty_like(Z)  # no tile has more rows than the first
             Z = np.multiply(Z, factor, out=self.weighted[: len(Z)])
-        with np.errstate(over="ignore"):  # the sums are looked at when all are there
+        with np.errstate(over="ignore"):  # the total is checked
             targets = R.astype(Z.dtype, copy=False)
         _gram.add_moments(Z, targets, first_fold, self.sums)
         for row in range(min(n_folds, len(R))):

@@ -27,9 +27,9 @@ __all__ = ["Passes"]
 Sums: TypeAlias = tuple[Doubles, ...]
 PassedRows: TypeAlias = tuple[Any, Doubles, Doubles | None]  # X, targets and weights of a batch
 
-# Runs are at most so many, and there are as many tiles at least, where rows suffice for tiles of
-# LEAST_ROWS: adding a tile's sums costs as much as one row more.
+# The largest number of runs; there are as many tiles or more, unless their rows are too few.
 RUNS = 64
+# The smallest number of rows of a tile: adding its sums costs as much as one row more.
 LEAST_ROWS = 16
 
 
@@ -41,9 +41,9 @@ class Passes:
     reader : Reader
         Begun.
     learner : estimator
-        Whose `_rows` and `_summands` say what is summed.
+        Its `_rows` checks rows, its `_summands` returns the input of a pass.
     step : callable, optional
-        Runs each pass, and tells of it.
+        Runs each pass and reports it.
     """
 
     def __init__(self, reader: Reader, learner: Any, step: Step | None = None) -> None:
@@ -62,7 +62,7 @@ class Passes:
         return self.run(lambda: self.reader.reduce(self.learner, work, add_up, *args))
 
     def run(self, read: Callable[[], Sums]) -> Any:
-        """Return what a pass finds, as a step of the fit."""
+        """Return the sums of a pass, run as a step of the fit."""
         return as_step(self.step, read)
 
     def in_memory(self, most_bytes: int) -> Any:
@@ -74,7 +74,7 @@ class Passes:
 
 
 class _Plain:
-    """What `Passes` asks of a learner, where there is none."""
+    """The checks of a learner, for `Passes` without one."""
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
         rows = as_rows(X)
@@ -118,7 +118,7 @@ def sum_tiles(
     Z is as `for_each_tile` has it. Kernels and BLAS within have one thread each, which gives the
     same bits for any number of threads.
     """
-    # Rows of a tile, which the number of threads must not decide.
+    # Rows of a tile, which do not depend on the number of threads.
     n_rows = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
     n_rows = min(n_rows, FEATURES_BYTES // (8 * int(width_of(features, X))))
     n_rows = max(min(n_rows, -(-X.shape[0] // RUNS)), LEAST_ROWS)
@@ -128,7 +128,7 @@ def sum_tiles(
     runs = [
         starts[i * len(starts) // n_runs : (i + 1) * len(starts) // n_runs] for i in range(n_runs)
     ]
-    total, waiting = _InOrder(), itertools.count()  # the next run that nobody has taken
+    total, waiting = _InOrder(), itertools.count()  # numbers of the runs that are still to do
 
     def run(_thread: int, stopped: Callable[[], bool]) -> None:
         tile_of = Tiles(features, X, n_rows)
@@ -146,7 +146,7 @@ def sum_tiles(
 
 
 class _InOrder:
-    """Adds the sums of runs in the order of their numbers, as soon as those before are there."""
+    """Sums of runs, added in the order of their numbers."""
 
     def __init__(self) -> None:
         self.sums: Sums = ()

@@ -22,7 +22,8 @@ from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width
 
 __all__ = ["CentredMoments", "MomentsAccumulator"]
 
-ROUNDING = 1e-6  # of sums of weights, of float32 too, that were made to add up to 1
+# Weights that were made to add up to 1 may add up to this much more, in float32 too.
+WEIGHT_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class CentredMoments:
         """Sum of the weights minus 1."""
         if self.n_rows == 1 and self.weight == 1:
             raise ValueError("a variance needs two rows or more, but n_samples=1; pass more rows")
-        if not self.weight > 1 + ROUNDING:
+        if not self.weight > 1 + WEIGHT_ROUNDING:
             raise ValueError(
                 f"the weights add up to {self.weight:g}, but a variance needs more than 1; a "
                 "weight is the number of rows that a row represents: scale the weights"
@@ -109,8 +110,8 @@ class MomentsAccumulator:
     >>> import numpy as np
     >>> from sklearn.preprocessing import FunctionTransformer
     >>> X = np.array([[1.0, 2.0], [3.0, 6.0]])
-    >>> found = MomentsAccumulator(FunctionTransformer().fit(X)).update(X).finalize()
-    >>> found.mean, found.covariance
+    >>> moments = MomentsAccumulator(FunctionTransformer().fit(X)).update(X).finalize()
+    >>> moments.mean, moments.covariance
     (array([2., 4.]), array([[2., 4.],
            [4., 8.]]))
     """
@@ -256,7 +257,7 @@ class MomentsAccumulator:
         vars(self).update(vars(self._from_data(state)))
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: the lower triangle only."""
+        """Return the data of a file, see `model_io`: scatter as its lower triangle."""
         return {} if self.scatter is None else {"lower": pack_lower(self.scatter)}
 
     @classmethod
@@ -270,7 +271,7 @@ class MomentsAccumulator:
 
 
 class _Views:
-    """Features of some rows, of both views beside each other and less a shift, in one buffer."""
+    """The joined features of both views of some rows, less a shift, in one buffer."""
 
     def __init__(self, features_y: Any, y: Any, n_rows: int, width: int):
         self.tile_of = None if features_y is None else Tiles(features_y, y, n_rows, "y")
@@ -284,7 +285,7 @@ class _Views:
         V = self.buffer[: len(Z)]
         less = np.split(shift.astype(V.dtype), [Z.shape[1]])
         columns = np.split(V, [Z.shape[1]], axis=1)
-        with np.errstate(invalid="ignore"):  # of infinite features, which are refused later
+        with np.errstate(invalid="ignore"):  # infinite features are refused later
             for part, shifts, out in zip(parts, less, columns, strict=False):
                 np.subtract(part, shifts, out=out)
         return V

@@ -25,8 +25,8 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_some_weight
 from gzkcore._util.warn import warn
 
-# A column's share of a fit is at most D_j^2 G_jj / alpha. Columns whose shares add up to less than
-# this are left out of a candidate's system: the score stays the same to rounding.
+# Columns whose shares of a fit, at most D_j^2 G_jj / alpha each, add up to less than this are left
+# out of a candidate's system: the score stays the same to rounding.
 NEGLIGIBLE = 1e-13
 
 # Conjugate gradients: squared residual (in the preconditioner's norm) relative to the first, steps,
@@ -109,22 +109,22 @@ class System:
 def eigen(gram: Doubles, dtype: np.dtype[Any]) -> tuple[Doubles, Doubles]:
     """Eigenvalues and eigenvectors of a Gram matrix, without those lost in its rounding errors."""
     values, vectors = eigh(gram, lower=True)
-    kept = values > len(values) * np.finfo(dtype).eps * values[-1]
-    return values[kept], vectors[:, kept]
+    exact = values > len(values) * np.finfo(dtype).eps * values[-1]
+    return values[exact], vectors[:, exact]
 
 
 def inverses_of(gram: Doubles, alphas: Doubles, dtype: np.dtype[Any]) -> tuple[Doubles, Doubles]:
     """Return V and, for each alpha, the diagonal of V^T (G + alpha I)^-1 V as `System` has it.
 
-    Directions that are lost in rounding errors count, unless G + alpha I is singular: whoever
-    scores an alpha without them scores another fit than that which follows.
+    Directions lost in rounding errors count, unless G + alpha I is singular: a score of an alpha
+    without them would be that of another fit.
     """
     values, vectors = eigh(gram, lower=True)
     lost = values <= len(values) * np.finfo(dtype).eps * values[-1]
     sums = values[:, None] + alphas
     singular = sums[0] <= np.finfo(float).eps * (gram.diagonal().max() + alphas)
-    kept = ~(lost[:, None] & singular)
-    return vectors, np.where(kept, 1.0, 0.0) / np.where(kept, sums, 1.0)
+    dropped = lost[:, None] & singular
+    return vectors, np.where(dropped, 0.0, 1.0) / np.where(dropped, 1.0, sums)
 
 
 # ---- moments
@@ -159,9 +159,9 @@ def scaled(sums: Doubles, scale: Doubles | None) -> Doubles:
 
 
 def penalties_of(total: Doubles, scales: list[Doubles | None], alphas: Doubles, m: int) -> Doubles:
-    """What candidates add to the diagonal of G, (n_candidates, m); inf where they drop a column.
+    """Return the diagonals added to G, (n_candidates, m): alpha / D_j^2, 0 for the intercept.
 
-    alpha / D_j^2 for features, 0 for the intercept.
+    They are inf for columns that a candidate leaves out.
     """
     p = total.shape[1] - 2
     diagonal = np.maximum(total.diagonal()[:p], 0.0)
@@ -192,15 +192,15 @@ def solve_candidates(
         left = np.flatnonzero(~solved)
     work = np.empty(m * m if left.size else 0)
     for i in left:
-        kept = np.flatnonzero(np.isfinite(penalties[i]))
-        penalty, some = penalties[i, kept], np.empty((n_targets, len(kept)))
-        square = work[: len(kept) ** 2].reshape(len(kept), len(kept))
-        info, trace = _gram.solve_ridge(sums, kept, penalty, square, some, want_freedom)
-        freedom[i] = len(kept) - trace
+        used = np.flatnonzero(np.isfinite(penalties[i]))
+        penalty, some = penalties[i, used], np.empty((n_targets, len(used)))
+        square = work[: len(used) ** 2].reshape(len(used), len(used))
+        info, trace = _gram.solve_ridge(sums, used, penalty, square, some, want_freedom)
+        freedom[i] = len(used) - trace
         if info:
-            some, freedom[i] = _solve_by_eigenvalues(sums, kept, penalty, dtype)
+            some, freedom[i] = _solve_by_eigenvalues(sums, used, penalty, dtype)
         coef[i] = 0.0
-        coef[i][:, kept] = some
+        coef[i][:, used] = some
     return coef, freedom
 
 
@@ -208,17 +208,16 @@ def solve_candidates(
 def _conjugate_gradients(sums: Doubles, penalties: Doubles) -> tuple[Doubles, Any]:
     """Solve (G + diag(penalty)) c = b for all penalties at once; one product with G is a step.
 
-    Preconditioned by the diagonal, which takes out the range of the penalties. What remains depends
-    on how evenly the data cover their domain: 30 steps suffice for points all over a sphere.
-    Returns the coefficients (n_candidates, n_targets, m) and whether each candidate has converged;
-    those that are too slow are given up early.
+    The diagonal is the preconditioner, which removes the range of the penalties; then 30 steps are
+    enough for points all over a sphere. Returns the coefficients (n_candidates, n_targets, m) and
+    whether each candidate has converged; slow candidates end early.
     """
     n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
     gram = sums[:m, :m]
-    kept = np.repeat(np.isfinite(penalties), n_targets, axis=0)
-    penalty = np.where(kept, np.repeat(penalties, n_targets, axis=0), 0.0)
+    used = np.repeat(np.isfinite(penalties), n_targets, axis=0)
+    penalty = np.where(used, np.repeat(penalties, n_targets, axis=0), 0.0)
     diagonal = gram.diagonal() + penalty
-    inverse = np.where(kept & (diagonal > 0), 1.0 / np.maximum(diagonal, TINY), 0.0)
+    inverse = np.where(used & (diagonal > 0), 1.0 / np.maximum(diagonal, TINY), 0.0)
     r = np.tile(sums[-n_targets:, :m], (len(penalties), 1))
     c, z = np.zeros_like(r), inverse * r
     direction = z.copy()
@@ -239,7 +238,7 @@ def _conjugate_gradients(sums: Doubles, penalties: Doubles) -> tuple[Doubles, An
             decrease = size / start
             done = decrease <= CONVERGED
             coef[active[done]], solved[active[done]] = c[done], True
-            # At this rate, or even at twice it, would it arrive in time?
+            # Hopeful: at twice its rate so far a candidate converges in time.
             hopeful = ~done & (decrease ** (2 * MOST_STEPS / step) <= CONVERGED)
             if not hopeful.any():
                 break
@@ -257,13 +256,13 @@ def dots(a: Doubles, b: Doubles) -> Any:
 
 
 def _solve_by_eigenvalues(
-    sums: Doubles, kept: Integers, penalty: Doubles, dtype: np.dtype[Any]
+    sums: Doubles, used: Integers, penalty: Doubles, dtype: np.dtype[Any]
 ) -> tuple[Doubles, float]:
-    """Coefficients and degrees of freedom where Cholesky fails, less directions lost in noise."""
+    """Return coefficients and degrees of freedom, without directions lost in rounding errors."""
     p = sums.shape[1] - 2
-    gram, b = sums[np.ix_(kept, kept)], sums[p + 1 :, kept]
-    intercept = int(kept[-1] == p)
-    f = len(kept) - intercept  # features
+    gram, b = sums[np.ix_(used, used)], sums[p + 1 :, used]
+    intercept = int(used[-1] == p)
+    f = len(used) - intercept  # features
     mean = gram[f:, :f] / gram[f:, f:].ravel()[:, None]  # (intercept, f)
     scale = np.where(penalty[:f] > 0, 1.0 / np.sqrt(np.maximum(penalty[:f], TINY)), 1.0)
     centred = gram[:f, :f] - mean.T @ gram[f:, :f]

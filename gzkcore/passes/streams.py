@@ -45,20 +45,21 @@ from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
 
-Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
+Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit and reports it
+
+# Rows of an array between two checks for a due checkpoint.
+ARRAY_ROWS = 1 << 16
+# Chunks of a Dask collection that a checkpoint counts as one: two levels of its tree.
+GROUP = 64
 
 
 def as_step(step: Step | None, work: Callable[[], Any]) -> Any:
     """Return work(), run as a step of a fit if there is one."""
     if step is None:
         return work()
-    found: list[Any] = []
-    step(lambda: found.append(work()))
-    return found[0]
-
-
-ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
-GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
+    results: list[Any] = []
+    step(lambda: results.append(work()))
+    return results[0]
 
 
 class Reader:
@@ -84,7 +85,7 @@ class Reader:
             )
 
     def begin(self, learner: Any) -> None:
-        """Let a learner check the first rows, of arrays all, which will come again."""
+        """Let a learner check the first batch, or all rows of an array; both are read again."""
         self._learner = learner
         first = self._first() if self.array is None else (self.array, self.targets, self.weight)
         self.rows, self.targets, self.weight = learner._rows(*first, reset=True)
@@ -95,7 +96,7 @@ class Reader:
             self.source = Source(Slices(self.rows, self.targets, self.weight, at_once))
 
     def _first(self) -> Any:
-        """Return the first batch with rows, which will come again."""
+        """Return the first batch with rows, which is read again."""
         begun, empty = iter(self.source), list[Any]()
         for batch in begun:
             if has_rows(batch[0]):
@@ -105,7 +106,7 @@ class Reader:
         raise ValueError("the source yields no batches; pass a source with one or more")
 
     def _batches(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Return all batches: the first time, what `_first` has begun to read."""
+        """Return all batches, at first by the iterator that `_first` has begun."""
         begun, self._begun = self._begun, None
         return begun or iter(self.source)
 
@@ -114,8 +115,8 @@ class Reader:
         for number, batch in enumerate(self._batches()):
             if has_rows(batch[0]):
                 with self._named(number):
-                    found = self._checked(learner, batch)
-                yield found
+                    summands = self._checked(learner, batch)
+                yield summands
 
     def _checked(self, learner: Any, batch: tuple[Any, Any, Any]) -> Any:
         """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
@@ -130,8 +131,8 @@ class Reader:
         rows, targets, weights = zip(*batches, strict=True)
         weight = None
         if any(part is not None for part in weights):
-            given = zip(weights, targets, strict=True)
-            weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in given])
+            pairs = zip(weights, targets, strict=True)
+            weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in pairs])
         return valid_rows(stack(list(rows))), np.concatenate(targets), weight
 
     def reduce(
@@ -139,8 +140,8 @@ class Reader:
     ) -> Any:
         """Return the merged results of work(summands, *args) for all batches: one more pass.
 
-        `merge` takes consecutive results and changes none of them. Of a Dask collection the rows
-        stay where they are: what travels is the learner, `args` and the results.
+        `merge` takes consecutive results and changes none of them. The rows of a Dask collection
+        stay where they are: the learner, `args` and the results are sent.
         """
         afar = copy.copy(learner)
         if hasattr(afar, "moments_"):
@@ -149,7 +150,7 @@ class Reader:
         return self.source.reduce(_of_summands, merge, work, afar, check, *args)
 
     def fit(self, features: Any, y: Any = None) -> Any:
-        """Fit features to all rows, or to the first batch where rows come only once."""
+        """Fit features to all rows, or to the first batch of an iterator."""
         with self._named(0):
             if asks_no_rows(features):
                 return features.fit(self.rows, None)
@@ -160,7 +161,7 @@ class Reader:
         return fit_features(features, self.source, self._surveyed(features), self.names)
 
     def resolve(self, kernel: Any) -> Any:
-        """Resolve a kernel on all rows, or on those of the first batch."""
+        """Resolve a kernel on all rows, or on the first batch of an iterator."""
         if self.survey is None:
             rows = FitRows.of_array(self.rows, self.weight, self.targets, self.names)
         else:
@@ -170,27 +171,27 @@ class Reader:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, as far as is known: those of arrays, or of the survey."""
+        """Number of rows of the array or the survey, or else of the first batch."""
         return int(self.rows.shape[0] if self.survey is None else self.survey.n_rows)
 
     def sample(self) -> tuple[Any, Doubles | None]:
-        """Return rows and their weights: all of an array, of a source the sample of its survey."""
+        """Return rows and weights: all rows of an array, or the sample of a source's survey."""
         if self.array is not None or self.one_pass:
             return self.rows, self.weight
         survey = self._surveyed()
         return survey.rows, survey.weight
 
     def _surveyed(self, asker: Any = None) -> Survey:
-        """Return the survey of all rows, for what learns a kernel with targets as regressed."""
+        """Return the survey of all rows, with regressed targets if the asker learns from them."""
         if self.survey is None:
             self.survey = survey_of(self.source)
-        given, regresses = self.survey.targets, hasattr(self._learner, "_targets")
-        if asker is None or given is None or not asks_targets(asker) or not regresses:
+        y, regresses = self.survey.targets, hasattr(self._learner, "_targets")
+        if asker is None or y is None or not asks_targets(asker) or not regresses:
             return self.survey
-        return replace(self.survey, targets=self._learner._targets(given, self.survey.rows, False))
+        return replace(self.survey, targets=self._learner._targets(y, self.survey.rows, False))
 
     def typical(self) -> Doubles:
-        """Return one row, the mean of all targets, if it is known, or else the first targets."""
+        """Return the mean of all targets, as one row, or else the targets of the first rows."""
         if self.survey is None or not np.isfinite(self.survey.y_sum).all():
             return np.asarray(self.targets)
         return np.asarray(self.survey.y_sum / self.survey.n_rows)[None]
@@ -198,7 +199,7 @@ class Reader:
     def accumulate(self, learner: Any, accumulator: Any, step: Step | None = None) -> Any:
         """Add all rows to an accumulator and return it; each batch is a `step`.
 
-        After `resume`, the rows that the checkpoint had seen are read and compared, not added.
+        After `resume`, rows that the checkpoint had seen are compared, not added.
         """
         before = 0 if self.progress else accumulator.n_rows
         if self.distributed:
@@ -246,7 +247,7 @@ class Reader:
 
     @contextlib.contextmanager
     def _named(self, number: int) -> Iterator[None]:
-        """Name the batch in a ValueError, or the row of the array that it was cut from."""
+        """Name the batch in a ValueError, or the row of the array."""
         if self.array is None:
             with in_batch(number):
                 yield
@@ -286,10 +287,10 @@ class Reader:
             starts = range(done, chunks, GROUP)[:at_once]
             groups = [range(start, min(start + GROUP, chunks)) for start in starts]
             begun = time.monotonic()
-            for found in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
-                if found is not None:
-                    accumulator.merge(found[0])
-                    seen.update(found[1])
+            for group in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
+                if group is not None:
+                    accumulator.merge(group[0])
+                    seen.update(group[1])
             done = groups[-1].stop
             if done < chunks:
                 self._write(learner, done, seen)
@@ -298,7 +299,7 @@ class Reader:
         self._read = done, seen
 
     def resume(self, learner: Any) -> bool:
-        """Give a learner what its checkpoint holds, if there is one that fits."""
+        """Give a learner the state of its checkpoint; return whether there was one."""
         if self.checkpoint is None:
             return False
         path, ours = Path(self.checkpoint.path), _settings(learner)
@@ -306,7 +307,7 @@ class Reader:
         if not path.exists():
             return False
         progress = model_io.load(path)
-        if not isinstance(progress, _Progress):
+        if not isinstance(progress, _UnfinishedFit):
             raise self._refusal(f"it holds a {type(progress).__name__}, not an unfinished fit")
         if type(progress.learner) is not type(learner):
             raise self._refusal(f"it is of a {type(progress.learner).__name__}")
@@ -314,21 +315,21 @@ class Reader:
         different = [name for name in ours if its[name] != ours[name]]
         if different:
             raise self._refusal(f"{', '.join(different)} was another when it was written")
-        if progress.batches == 0:  # features only, and nothing tells of which rows
+        if progress.batches == 0:  # features, perhaps of other rows
             return False
         self.progress = progress
         vars(learner).update(fitted_attributes(progress.learner))
         return True
 
     def hold(self, learner: Any) -> Checkpoint | None:
-        """Write down what all rows have come to; return where a solver may keep its steps."""
+        """Save the sums of all rows; return the checkpoint for the steps of a solver."""
         if self.checkpoint is None:
             return None
         self._write(learner, *self._read)
         return Checkpoint(f"{os.fspath(self.checkpoint.path)}.steps", self.checkpoint.seconds)
 
     def hand_over(self) -> Any:
-        """Return the checkpoint for a solver that keeps and removes it by itself."""
+        """Return the checkpoint to a solver that writes and removes it."""
         checkpoint, self.checkpoint = self.checkpoint, None
         return checkpoint
 
@@ -340,7 +341,7 @@ class Reader:
             remove_parts(path)
 
     def _write(self, learner: Any, batches: int, seen: Any) -> None:
-        model_io.save(_Progress(learner, batches, seen.hexdigest()), self.checkpoint.path)
+        model_io.save(_UnfinishedFit(learner, batches, seen.hexdigest()), self.checkpoint.path)
 
     def _compare(self, seen: Any) -> None:
         if seen.hexdigest() != self.progress.digest:
@@ -357,11 +358,11 @@ class Reader:
 
 
 def reduced(source: Any, work: Callable[..., Any], merge: Callable[..., Any], *args: Any) -> Any:
-    """Return the merged results of work(batch, *args), see `Source.reduce`; there must be some."""
-    found = source.reduce(work, merge, *args)
-    if found is None:
+    """Return `Source.reduce`, or raise if there are no batches."""
+    result = source.reduce(work, merge, *args)
+    if result is None:
         raise ValueError("the source yields no batches; pass a source with one or more")
-    return found
+    return result
 
 
 def fit_on_rows(
@@ -375,8 +376,8 @@ def fit_on_rows(
 ) -> Any:
     """Fit features to rows whose form was checked; by `partial_fit` if it is `one_pass`.
 
-    Rows of weight 0 are not there; features that know weights get them, ours the names of the
-    columns. Errors call X by `name`.
+    Rows of weight 0 are left out. Weights are passed to features that take them, and the names of
+    the columns to maps of this package. Errors call X by `name`.
     """
     check_some_weight(sample_weight)
     if isinstance(features, RowMap) and not one_pass:
@@ -390,7 +391,7 @@ def fit_on_rows(
     try:
         return fit(rows, targets, **({"sample_weight": weight} if knows else {}))
     except ValueError:
-        raise_not_finite(X, name)  # says where, which the transformer may not
+        raise_not_finite(X, name)  # names the row, which the transformer may not
         raise
 
 
@@ -407,8 +408,8 @@ def map_rows(
 ) -> Any:
     """Apply `work` to the rows of each batch of a source: an iterator, or a lazy Dask array.
 
-    `shape` and `dtype` are those of what becomes of one row, `results` the length of the tuple that
-    `work` returns (of batches only), if it is one.
+    `shape` and `dtype` are those of the result of one row. If `work` returns a tuple (of batches
+    only), `results` is its length.
     """
     if is_dask(X):
         from gzkcore.rows.dask import map_rows as lazily
@@ -421,63 +422,16 @@ def _mapped(work: Any, X: Any, shape: tuple[int, ...], dtype: Any, results: int)
     for number, (rows, *_) in enumerate(as_source(X)):
         if has_rows(rows):
             with in_batch(number):
-                found = work(rows)
-            yield found
+                result = work(rows)
+            yield result
         else:
             nothing = tuple(np.empty((0, *shape), dtype) for _ in range(results))
             yield nothing if results > 1 else nothing[0]
 
 
-class SecondViews:
-    """The y of a source's batches, with their weights, as a source."""
-
-    def __init__(self, source: Any) -> None:
-        self.source = source
-
-    def __iter__(self) -> Iterator[Any]:
-        for _, y, weight in self.source:
-            if y is None:
-                raise ValueError("a batch has no second view; the source must yield (X, y)")
-            view = y if hasattr(y, "shape") else np.asarray(y)
-            yield view[:, None] if view.ndim == 1 else view, None, weight
-
-
-class R2Sums:
-    """Mergeable sums for R^2: of squared errors, and of y about its mean, for each target."""
-
-    def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
-        y, predicted = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
-        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        self.weight = w.sum()
-        self.mean = w @ y / self.weight if self.weight > 0 else np.zeros(y.shape[1])
-        self.spread = w @ np.square(y - self.mean)
-        self.errors = w @ np.square(y - predicted)
-
-    @classmethod
-    def merge(cls, parts: Sequence["R2Sums"]) -> "R2Sums":
-        """Put sums of different rows together."""
-        made = copy.copy(parts[0])
-        made.weight = sum(part.weight for part in parts)
-        means = np.sum([part.weight * part.mean for part in parts], axis=0)
-        made.mean = means / max(made.weight, 1e-300)
-        spreads = [part.spread + part.weight * np.square(part.mean - made.mean) for part in parts]
-        made.spread = np.sum(spreads, axis=0)
-        made.errors = np.sum([part.errors for part in parts], axis=0)
-        return made
-
-    def r2(self) -> float:
-        """Return the mean of R^2 over the targets, as scikit-learn defines it."""
-        check_some_weight(self.weight)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = 1.0 - self.errors / self.spread
-        constant = self.spread == 0
-        each[constant] = np.where(self.errors[constant] == 0, 1.0, 0.0)
-        return float(each.mean())
-
-
 @dataclass
-class _Progress:
-    """What a checkpoint holds: a learner half-way, and what it has seen."""
+class _UnfinishedFit:
+    """The content of a checkpoint: a learner, and the number and the hash of its batches."""
 
     _state = stored(learner=has("fit", "partial_fit"), batches=whole(0), digest=text())
 
@@ -487,7 +441,7 @@ class _Progress:
 
 
 class Slices:
-    """Rows of arrays, in batches of so many."""
+    """Arrays in batches of a number of rows."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, rows: int) -> None:
         self.parts, self.rows = (X, y, sample_weight), rows
@@ -507,8 +461,8 @@ def _of_summands(
 
 
 def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
-    """Return an accumulator of one batch, without the features: all that travels."""
-    with collected_warnings():  # each chunk is the first here
+    """Return an accumulator of one batch, without the features, which are not sent back."""
+    with collected_warnings():  # here each chunk is a first one
         part = copy.copy(accumulator).add(*learner._summands(*learner._rows(*batch[:3])))
     for name in ("features", "features_y"):
         if hasattr(part, name):
@@ -540,16 +494,16 @@ def _merge_hashed(parts: Sequence[tuple[Any, bytes]]) -> tuple[Any, bytes]:
 
 def _settings(learner: Any) -> dict[str, str]:
     """Return a fingerprint of each parameter that the state of a fit depends on."""
-    found, given = {}, clone(learner).get_params(deep=False)
-    given.pop("max_iter", None)  # a fit that ran out of steps goes on with more
-    for name, value in given.items():
+    fingerprints, parameters = {}, clone(learner).get_params(deep=False)
+    parameters.pop("max_iter", None)  # a fit that ran out of steps goes on with more
+    for name, value in parameters.items():
         arrays: list[Any] = []
         text = json.dumps(model_io._encode(value, arrays, name))
         digest = hashlib.sha256(text.encode())
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
-        found[name] = digest.hexdigest()
-    return found
+        fingerprints[name] = digest.hexdigest()
+    return fingerprints
 
 
 def _digest(seen: Any, batch: tuple[Any, ...]) -> None:

@@ -24,10 +24,12 @@ from gzkcore._util.validation import (
 )
 from gzkcore.features.base import RowMap
 
-# Each tile adds its product to all sums: at 2,048 rows that costs 4 % of a product 1,024 wide.
+# Rows of a tile: adding its product to all sums costs 4 % of a product 1,024 wide.
 TILE_ROWS = 2048
-FEATURES_BYTES = 2**24  # of a tile: wide features get fewer rows
-ALL_SUMS_BYTES = 2**30  # the sums of all threads together
+# Bytes of the features of a tile: tiles of wide features have fewer rows.
+FEATURES_BYTES = 2**24
+# Bytes of the sums of all threads together.
+ALL_SUMS_BYTES = 2**30
 
 
 def for_each_tile(
@@ -39,9 +41,9 @@ def for_each_tile(
 ) -> None:
     """Call use(thread, rows, Z) with Z = features.transform(X[rows]) for all tiles of X's rows.
 
-    Thread t of `n_threads` takes the tiles t, t + n_threads, ... Within each, our kernels and BLAS
-    have the processors that remain, usually one: where both would spread over all of them, the
-    threads of BLAS go on spinning after a call and stall the kernel that comes next.
+    Thread t of `n_threads` takes the tiles t, t + n_threads, ... In each, our kernels and BLAS
+    share the processors that remain, usually one: if both used all of them, the threads of BLAS
+    would spin after a call and stall the next kernel.
 
     Z is C-contiguous, of the dtype of X (float32 or float64), and may be overwritten afterwards.
     Errors about values call X by `name`.
@@ -72,8 +74,8 @@ def tile_rows(features: Any, X: Any, n_threads: int) -> int:
 class Tiles:
     """Features of a few rows at a time, in one buffer where the transformer takes `out`.
 
-    Maps of this package write the features of a tile without validating it again: what they ask of
-    rows is checked here.
+    Maps of this package write the features of a tile without validating it again: rows are checked
+    here.
     """
 
     def __init__(self, features: Any, X: Any, n_rows: int, name: str = "X"):
@@ -83,12 +85,12 @@ class Tiles:
             X.check_format(full_check=True)  # no index beyond its columns
         while isinstance(features, FrozenEstimator):
             features = features.estimator
-        # A map of this package, unless its class has a transform of its own, which does more.
+        # A map of this package; a transform of its own does more than `write`.
         ours = getattr(type(features), "transform", None) is RowMap.transform
         self.map: RowMap | None = features if ours else None
         if ours or "out" in inspect.signature(self.features.transform).parameters:
             self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
-        if self.map is not None:  # as wide as in fit
+        if self.map is not None:  # raises unless X has the columns of fit
             lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
             validate_data(self.map, X[:1], reset=False, **lenient)
 
@@ -117,7 +119,7 @@ def thread_count(X: Any, bytes_each: int = 1) -> int:
 
 def width_of(features: Any, X: Any) -> Any:
     """Count the columns that a fitted transformer makes."""
-    known = getattr(features, "_n_features_out", None)  # where scikit-learn's transformers have it
+    known = getattr(features, "_n_features_out", None)  # scikit-learn's name
     return features.transform(X[:1]).shape[1] if known is None else known
 
 
