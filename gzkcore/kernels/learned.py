@@ -6,10 +6,11 @@ rows, where an evaluation takes a sixty-fourth of the time. It chooses the smoot
 rows, and needs only a few steps on all of them, since it knows how the criterion curves.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ from gzkcore._util.warn import warn
 
 from .aliases import as_kernel
 from .base import Kernel, asks_targets
-from .learned_parts import Part, part_of
-from .marginal_likelihood import HOPELESS, SETTLED, Block, Criterion, Place
+from .learned_parts import LearnedPart, part_of
+from .marginal_likelihood import HOPELESS, SETTLED, Block, Criterion, SearchPoint
 from .product import Product
 from .shift_invariant import Matern, ShiftInvariantKernel
 from .slopes import gradients
@@ -50,17 +51,24 @@ from .zonal import SphereMatern
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
+# `learn_kernel` looks at so many rows, unless it is told otherwise.
 N_ROWS = 1000
-FEWEST_ROWS = 250  # that a search starts on
-CHOICE_ROWS = 500  # that tell smoothness
-SMOOTHNESS = (1.5, 0.5, 2.5, math.inf)  # candidates for nu, each starting from the best so far
+# A search starts on a quarter of the rows if that is at least so many, else on half or on all.
+FEWEST_ROWS = 250
+# Candidates for the smoothness are compared on half of the rows, or on so many if that is more.
+CHOICE_ROWS = 500
+# The candidates for nu, in this order: each search starts from the best result so far.
+SMOOTHNESS = (1.5, 0.5, 2.5, math.inf)
 METRICS = (None, "agop")
-MOST_BLOCKS = 8  # of as many rows again, that lengths are refined on
+# Lengths are refined on at most so many further blocks of rows.
+MOST_BLOCKS = 8
+# Outer products of gradients are averaged over at most so many rows.
+MOST_GRADIENTS = 1 << 14
 
 
 @dataclass(frozen=True)
 class LearnedKernel:
-    """What `learn_kernel` found: the kernel, its lengthscales and the noise, with their likelihood.
+    """A learned kernel with its lengthscales, the noise, and their likelihood.
 
     Attributes
     ----------
@@ -90,7 +98,7 @@ class LearnedKernel:
     value: float
     evaluations: int
     rows: Integers = field(repr=False)
-    _place: Place = field(repr=False)  # where the search ended
+    _end: SearchPoint = field(repr=False)
 
 
 def learn_kernel(
@@ -186,190 +194,197 @@ def learn_kernel(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     raise_not_finite(rows)
+    refine = check_bool("refine", refine)
     check_choice("metric", metric, METRICS)
     check_lengths(rows, y)
     weight = check_weights(sample_weight, rows)
     if rows.shape[0]:
         check_some_weight(weight)
-    return learned(
-        as_kernel(kernel), rows, checked_targets(y), n_rows, random_state, names,
-        refine=check_bool("refine", refine), weight=weight, metric=metric,
-    )  # fmt: skip
+    examples = Examples(rows, checked_targets(y), weight, names)
+    order = examples.shuffled(random_state)
+    further = order[n_rows : (1 + MOST_BLOCKS) * n_rows] if refine else None
+    result = learned(as_kernel(kernel), examples, order[:n_rows], further)
+    return result if metric is None else _with_metric(result, examples, order, n_rows)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows with checked targets, from which kernels are learned."""
+
+    X: Rows
+    y: NDArray[Any]
+    weight: Doubles | None = None
+    names: Sequence[str] | None = None  # of the columns
+    groups: Integers | None = None  # a number for each column, see `part_of`
+
+    @functools.cached_property
+    def used(self) -> Integers:
+        """Rows of positive weight."""
+        return np.arange(self.X.shape[0]) if self.weight is None else np.flatnonzero(self.weight)
+
+    @functools.cached_property
+    def mean_weight(self) -> float:
+        """Mean of the positive weights."""
+        return 1.0 if self.weight is None else float(self.weight[self.used].mean())
+
+    def shuffled(self, random_state: Seed = 0) -> Integers:
+        """Return the rows of positive weight in random order."""
+        return self.used[generator(random_state).permutation(self.used.size)]
+
+    def part(self, kernel: Kernel, rows: Integers) -> LearnedPart:
+        """Return the kernel on these rows, as a function of its lengths."""
+        return part_of(kernel, self.X, rows, self.names, self.groups)
+
+    def targets(self, rows: Integers) -> tuple[Doubles, Doubles | None]:
+        """Return standardised targets of rows, and the mean weight over the weight of each."""
+        weight = None if self.weight is None else self.weight[rows] / self.mean_weight
+        return standard_targets(self.y, rows, weight), None if weight is None else 1.0 / weight
 
 
 def learned(
     kernel: Kernel,
-    X: Rows,
-    y: Any,
-    n_rows: int = N_ROWS,
-    random_state: Seed = 0,
-    names: Sequence[str] | None = None,
-    start: LearnedKernel | None = None,
+    examples: Examples,
+    rows: Integers | None = None,
+    further: Integers | None = None,
     *,
-    refine: bool = False,
-    weight: Doubles | None = None,
-    metric: str | None = None,
+    start: LearnedKernel | None = None,
     settled: float = SETTLED,
-    groups: Integers | None = None,
     below: float = math.inf,
 ) -> LearnedKernel:
-    """Return what `learn_kernel` finds, for rows and targets that were checked.
+    """Learn the lengths of a kernel from checked examples, see `learn_kernel`.
 
-    `start` was learned of other rows of the same table: the search goes on from there. It ends with
-    a step that the criterion falls less by than `settled` for each target of a row. Columns of one
-    of the `groups` share a length, see `part_of`. It is given up where it is not expected to reach
-    a value `below` another one on these rows.
+    Parameters
+    ----------
+    kernel : Kernel
+    examples : Examples
+    rows : ndarray of int, optional
+        The rows to learn from, in random order: the search starts on the first of them. None: all.
+    further : ndarray of int, optional
+        Further rows that the lengths are refined on.
+    start : LearnedKernel, optional
+        The search goes on from this result, which is of other rows of the same table.
+    settled : float
+        The last step lowers the criterion by less than this for each target of a row.
+    below : float
+        The search is given up where it is not expected to reach a lower value of the criterion.
     """
-    table = _Table(X, y, weight, names, settled, groups)
-    order = table.used[generator(random_state).permutation(table.used.size)]
-    few = order[:n_rows]
-    if few.size < 2:
-        raise ValueError(f"n_samples={few.size} is too few to learn a kernel; pass 2 rows or more")
-    check_fits_dense(X[few])
-    kernel = kernel if asks_targets(kernel) else _all_learned(kernel, X.shape[1], names)
+    rows = examples.shuffled() if rows is None else rows
+    if rows.size < 2:
+        raise ValueError(f"n_samples={rows.size} is too few to learn a kernel; pass 2 rows or more")
+    check_fits_dense(examples.X[rows])
+    if not asks_targets(kernel):
+        kernel = _all_learned(kernel, examples.X.shape[1], examples.names)
     if not asks_targets(kernel):
         raise ValueError(
             f"kernel={kernel!r} has no lengths to learn; use Gaussian, Matern, Exponential, "
             "RationalQuadratic, Laplacian, SphereMatern or SphereHeat, or a Product or Sum with "
             "such a part"
         )
-    begun = None if start is None else start._place
-    best, chosen = table.best_of(candidates(kernel), few, begun, below)
-    if best.place.value >= HOPELESS:
+    search = _Search(candidates(kernel), examples, rows, settled)
+    with limit_blas(1):  # whose bits depend on its threads
+        search.run(None if start is None else start._end, below)
+    if search.end.value >= HOPELESS:
         raise ValueError(
-            f"kernel={kernel!r} has values up to {best.part.largest:.3g} on X, so that K plus the "
-            "noise is singular to rounding; scale the columns of X, or the weights of a Sum"
+            f"kernel={kernel!r} has values up to {search.part.largest:.3g} on X, so that K plus "
+            "the noise is singular to rounding; scale the columns of X, or the weights of a Sum"
         )
-    looked_at, more = chosen, order[n_rows : (1 + MOST_BLOCKS) * n_rows]
-    if refine and more.size:
-        best, looked_at = table.refined(best, chosen, more)
-    place, part = best.place, best.part
-    theta = place.theta
-    found: Kernel = part.kernel(theta[:-1])
-    lengths, value, noise = part.lengths(theta[:-1]), place.value, math.exp(theta[-1])
-    evaluations = best.evaluations
-    if metric is not None:
+    rows = search.rows
+    if further is not None and further.size:
         with limit_blas(1):
-            block = table.block(part, chosen)
-            found, lengths, noise, value, more_evaluations = mapped(
-                found, block, X, order, chosen, noise
-            )
-            evaluations += more_evaluations
-    return LearnedKernel(found, lengths, noise * table.unit, value, evaluations, looked_at, place)
+            rows = search.refine(further)
+    theta, part = search.end.theta, search.part
+    return LearnedKernel(
+        kernel=part.kernel(theta[:-1]),
+        length_scale=part.lengths(theta[:-1]),
+        noise=math.exp(theta[-1]) * examples.mean_weight,
+        value=search.end.value,
+        evaluations=search.evaluations,
+        rows=rows,
+        _end=search.end,
+    )
 
 
-class _Table:
-    """Rows with targets and weights, of which some are looked at."""
+class _Search:
+    """The search for the likeliest of some kernels and its lengths, from few rows to many."""
+
+    end: SearchPoint  # of the likeliest kernel
+    part: LearnedPart
 
     def __init__(
-        self,
-        X: Rows,
-        y: Any,
-        weight: Doubles | None,
-        names: Any,
-        settled: float,
-        groups: Integers | None,
+        self, kernels: Sequence[Kernel], examples: Examples, rows: Integers, settled: float
     ) -> None:
-        self.X, self.y = X, y
-        self.names, self.settled, self.groups = names, settled, groups
-        self.used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-        self.unit = 1.0 if weight is None else float(weight[self.used].mean())
-        self.weight = None if weight is None else weight / self.unit
+        self.kernels, self.examples, self.settled = kernels, examples, settled
+        self.kernel, self.shuffled, self.rows = kernels[0], rows, np.sort(rows)
+        self.evaluations = 0
 
-    def block(self, part: Part, rows: Integers) -> Block:
-        """Return rows with their targets and weights."""
-        weight = None if self.weight is None else self.weight[rows]
-        targets = standard_targets(self.y, rows, weight)
-        return Block(part, targets, None if weight is None else 1.0 / weight)
-
-    def best_of(
-        self, candidates: Sequence[Kernel], order: Integers, start: Place | None, below: float
-    ) -> "tuple[_Best, Integers]":
-        """Return the best kernel, and the rows that it was found on, from few rows to many."""
-        every = np.sort(order)
+    def run(self, start: SearchPoint | None, below: float) -> None:
+        """Search on a quarter of the rows, on half of them and on all, or on all from a start."""
+        examples, count = self.examples, self.rows.size
         if start is not None:
-            part = part_of(candidates[0], self.X, every, self.names, self.groups)
-            start = start if start.theta.size == part.low.size + 1 else None
-        best, sizes = _Best(candidates[0], start), [order.size]
+            n_lengths = examples.part(self.kernel, self.rows).low.size
+            start = start if start.theta.size == n_lengths + 1 else None
+        sizes = [count]
         if start is None:
-            quarters = (order.size // 4, order.size // 2)
-            sizes = [size for size in quarters if size >= FEWEST_ROWS] + sizes
-        # All are tried on half of the rows, or on all of few.
-        trial = max(0, np.searchsorted(sizes, max(CHOICE_ROWS, order.size // 2), "right") - 1)
-        chosen = every
+            sizes = [size for size in (count // 4, count // 2) if size >= FEWEST_ROWS] + sizes
+        # All kernels are compared on half of the rows; of few rows, on all.
+        choice = max(0, np.searchsorted(sizes, max(CHOICE_ROWS, count // 2), "right") - 1)
+        varying = _varying(examples.y[self.rows])
         for step, size in enumerate(sizes):
-            chosen = np.sort(order[:size])
-            if not np.array_equal(_vary(self.y[chosen]), _vary(self.y[every])):
-                continue
-            tried = candidates if step == trial else [best.candidate]
-            with limit_blas(1):  # whose bits depend on its threads
-                best = best.on(
-                    tried, self, every, chosen, below if size == order.size else math.inf
-                )
-        return best, chosen
+            rows = np.sort(self.shuffled[:size])
+            if np.array_equal(_varying(examples.y[rows]), varying):
+                kernels = self.kernels if step == choice else [self.kernel]
+                start = self._compare(kernels, rows, start, below if size == count else math.inf)
 
-    def refined(self, best: "_Best", chosen: Integers, more: Integers) -> "tuple[_Best, Integers]":
-        """Go on with more rows, in blocks; return the best there, and all rows."""
-        n_blocks = -(-more.size // chosen.size)
-        rows = [chosen, *map(np.sort, np.array_split(more, n_blocks))]
-        every = np.concatenate(rows)
-        whole = self.block(best.part, every)
-        parts = [best.part, *(best.part.on(self.X, block) for block in rows[1:])]
-        ends = np.cumsum([block.size for block in rows])[:-1]
-        spreads = [None] * len(rows) if whole.spread is None else np.split(whole.spread, ends)
-        targets = np.split(whole.targets, ends)
-        criterion = Criterion([Block(*each) for each in zip(parts, targets, spreads, strict=True)])
-        with limit_blas(1):
-            place = criterion.least(best.place, self.settled)
-        evaluations = best.evaluations + criterion.evaluations
-        return _Best(best.candidate, place, best.part, evaluations), np.sort(every)
+    def _compare(
+        self, kernels: Sequence[Kernel], rows: Integers, start: SearchPoint | None, below: float
+    ) -> SearchPoint:
+        """Choose the likeliest kernel on some rows; return the end of its search.
 
-
-@dataclass
-class _Best:
-    """The best kernel so far."""
-
-    candidate: Kernel
-    place: Any = None  # None: where a search starts that knows nothing
-    part: Any = None  # None: of other rows
-    evaluations: int = 0
-
-    def on(
-        self,
-        candidates: Sequence[Kernel],
-        table: _Table,
-        every: Integers,
-        chosen: Integers,
-        below: float,
-    ) -> "_Best":
-        """Return the best of some candidates on some rows; each starts from the best before it.
-
-        Columns that vary on every row have lengths, even where they don't vary on those chosen.
+        Each search starts from the likeliest kernel before it. Columns that vary on all rows have
+        lengths, even if they do not vary on these.
         """
-        best = _Best(self.candidate, self.place, evaluations=self.evaluations)
-        for candidate in candidates:
-            part = part_of(candidate, table.X, every, table.names, table.groups)
-            part = part if chosen.size == every.size else part.on(table.X, chosen)
-            criterion = Criterion([table.block(part, chosen)])
-            below = below if best.part is None else min(below, best.place.value)
-            place = criterion.least(best.place, table.settled, below)
-            best.evaluations += criterion.evaluations
-            if best.part is None or place.value < best.place.value:
-                best = _Best(candidate, place, part, best.evaluations)
-        return best
+        end = None
+        for kernel in kernels:
+            part = self.examples.part(kernel, self.rows)
+            if rows.size < self.rows.size:
+                part = part.on(self.examples.X, rows)
+            criterion = Criterion([Block(part, *self.examples.targets(rows))])
+            new = criterion.least(start, self.settled, below)
+            self.evaluations += criterion.evaluations
+            if end is None or new.value < end.value:
+                self.kernel, self.part, self.end = kernel, part, new
+                start = end = new
+                below = min(below, end.value)
+        return self.end
+
+    def refine(self, further: Integers) -> Integers:
+        """Go on with further rows, in blocks; return all rows."""
+        n_blocks = -(-further.size // self.rows.size)
+        blocks = [self.rows, *map(np.sort, np.array_split(further, n_blocks))]
+        rows = np.concatenate(blocks)
+        targets, spread = self.examples.targets(rows)
+        parts = [self.part, *(self.part.on(self.examples.X, block) for block in blocks[1:])]
+        ends = np.cumsum([block.size for block in blocks])[:-1]
+        spreads = [None] * len(blocks) if spread is None else np.split(spread, ends)
+        of_blocks = zip(parts, np.split(targets, ends), spreads, strict=True)
+        criterion = Criterion([Block(*block) for block in of_blocks])
+        self.end = criterion.least(self.end, self.settled)
+        self.evaluations += criterion.evaluations
+        return np.sort(rows)
 
 
-def _vary(y: NDArray[Any]) -> NDArray[np.bool_]:
+def _varying(y: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which targets vary."""
     values = y.reshape(len(y), -1)
-    found: NDArray[np.bool_] = (values != values[:1]).any(axis=0)
-    return found
+    varying: NDArray[np.bool_] = (values != values[:1]).any(axis=0)
+    return varying
 
 
 def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -> Kernel:
-    """Return what is learned of a kernel; of constant targets, the lengths a search starts from."""
+    """Return the learned kernel; with constant targets, the kernel that a search starts from."""
     try:
-        return learned(kernel, X, checked_targets(y), names=names, weight=weight).kernel
+        examples = Examples(X, checked_targets(y), weight, names)
+        return learned(kernel, examples, examples.shuffled()[:N_ROWS]).kernel
     except ConstantTargetsError as constant:
         warn(
             f"{constant.why}: its lengthscales are only starting values, about the spread of the "
@@ -394,43 +409,41 @@ class ConstantTargetsError(ValueError):
 
 def checked_targets(y: Any) -> NDArray[Any]:
     """Return finite numbers or labels, one or a row of numbers for each row of X."""
-    given = np.asarray(y)
-    if given.dtype.kind == "O":
+    targets = np.asarray(y)
+    if targets.dtype.kind == "O":
         try:
-            given = given.astype(np.float64)
+            targets = targets.astype(np.float64)
         except (TypeError, ValueError):
-            given = given.astype(str)
-    if given.ndim not in (1, 2) or (given.ndim == 2 and given.dtype.kind in "USb"):
+            targets = targets.astype(str)
+    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.dtype.kind in "USb"):
         raise ValueError(
-            f"y has shape {given.shape}; pass one number, label, or row of numbers per row of X"
+            f"y has shape {targets.shape}; pass one number, label, or row of numbers per row of X"
         )
-    if given.dtype.kind in "iuf":
-        raise_no_target(given)
-    elif given.dtype.kind not in "USb":
-        raise TypeError(f"y has dtype {given.dtype}; pass numbers or labels")
-    return given
+    if targets.dtype.kind in "iuf":
+        raise_no_target(targets)
+    elif targets.dtype.kind not in "USb":
+        raise TypeError(f"y has dtype {targets.dtype}; pass numbers or labels")
+    return targets
 
 
-def standard_targets(
-    given: NDArray[Any], chosen: Integers, weight: Doubles | None = None
-) -> Doubles:
-    """Return checked targets of some rows, of mean 0 and variance 1; classes are +1 against -1.
+def standard_targets(y: NDArray[Any], rows: Integers, weight: Doubles | None = None) -> Doubles:
+    """Return checked targets of some rows with mean 0 and variance 1; classes are +1 against -1.
 
-    `weight` has those of the rows chosen.
+    The weights are those of these rows.
     """
-    some = given[chosen]
-    are_labels = given.dtype.kind in "USb"
+    values = y[rows]
+    are_labels = y.dtype.kind in "USb"
     if are_labels:
-        targets = (some[:, None] == np.unique(some)).astype(np.float64)
+        targets = (values[:, None] == np.unique(values)).astype(np.float64)
     else:
-        targets = some.reshape(chosen.size, -1).astype(np.float64)
+        targets = values.reshape(rows.size, -1).astype(np.float64)
     largest = np.abs(targets).max(axis=0)
     targets /= np.where(largest > 0, largest, 1.0)  # squares beyond 1e154 would overflow
     varies = np.ptp(targets, axis=0) > 0
     if targets.shape[1] == 2 and are_labels:
         varies[1] = False  # the opposite of the first
     if not varies.any():
-        raise ConstantTargetsError(chosen.size)
+        raise ConstantTargetsError(rows.size)
     targets = targets[:, varies] - np.average(targets[:, varies], axis=0, weights=weight)
     return np.asarray(targets / np.sqrt(np.average(np.square(targets), axis=0, weights=weight)))
 
@@ -439,91 +452,87 @@ def standard_targets(
 
 
 def _all_learned(kernel: Kernel, width: int, names: Any) -> Kernel:
-    """Return a kernel of whose parts all lengths are to be learned."""
-    learned: Kernel
+    """Return the kernel with the rule "learn" for the lengths of all its parts."""
+    params: dict[str, Any]
     if isinstance(kernel, Product | Sum):
-        given = Product(kernel.parts).parts_of(width, names)
-        parts = [(index, _all_learned(part, len(index), None)) for index, part in given]
-        learned = clone(kernel).set_params(parts=parts)
-        return learned
-    kernel.resolve(np.ones((1, width)))  # raises what is wrong with it
-    lengths = [name for name in kernel.learnable if name != "nu"]
-    learned = clone(kernel).set_params(**dict.fromkeys(lengths, "learn"))
-    return learned
+        pairs = Product(kernel.parts).parts_of(width, names)
+        params = {"parts": [(index, _all_learned(part, len(index), None)) for index, part in pairs]}
+    else:
+        kernel.resolve(np.ones((1, width)))  # raises what is wrong with it
+        params = dict.fromkeys((name for name in kernel.learnable if name != "nu"), "learn")
+    ruled: Kernel = clone(kernel).set_params(**params)
+    return ruled
 
 
 def candidates(kernel: Kernel) -> list[Kernel]:
-    """Return the kernel with each choice of nu that is to be tried."""
+    """Return the kernel with each choice of the nu that are to be learned."""
     params = kernel.get_params(deep=True)
-    open_names: dict[str, list[float]] = {}
+    choices: dict[str, list[float]] = {}
     for name, value in params.items():
-        owner, _, last = name.rpartition("__")
-        whose = params[owner] if owner else kernel
-        if isinstance(whose, Matern | SphereMatern) and last == "nu" and value == "learn":
-            finite = isinstance(whose, SphereMatern)
-            open_names[name] = [nu for nu in SMOOTHNESS if nu < math.inf or not finite]
-    choices = itertools.product(*open_names.values())
-    return [clone(kernel).set_params(**dict(zip(open_names, nus, strict=True))) for nus in choices]
+        owner_name, _, last = name.rpartition("__")
+        owner = params[owner_name] if owner_name else kernel
+        if isinstance(owner, Matern | SphereMatern) and last == "nu" and value == "learn":
+            finite = isinstance(owner, SphereMatern)
+            choices[name] = [nu for nu in SMOOTHNESS if nu < math.inf or not finite]
+    combinations = itertools.product(*choices.values())
+    return [
+        clone(kernel).set_params(**dict(zip(choices, nus, strict=True))) for nus in combinations
+    ]
 
 
-MOST_ROWS = 1 << 14  # that gradients are averaged over
+# ---- a linear map of the rows
 
 
-def mapped(
-    kernel: Kernel, block: Block, X: Rows, order: Integers, chosen: Integers, noise: float
-) -> tuple[Kernel, Doubles, float, float, int]:
-    """Return a kernel of mapped rows, its length along each column, noise, N, and evaluations.
+def _with_metric(
+    result: LearnedKernel, examples: Examples, order: Integers, n_rows: int
+) -> LearnedKernel:
+    """Return the kernel of linearly mapped rows, by the gradients of the mean with a kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved, with the lengths that were learned.
-    block : Block
-        The rows looked at.
-    X : {ndarray, CSR} of shape (n_samples, n_features)
-    order : ndarray of int
-        Rows in a random order, of which the first are averaged over.
-    chosen : ndarray of int
-        The rows looked at.
-    noise : float
-        As it was learned.
+    The mean is that given the first `n_rows` rows of a random order; its gradients are averaged
+    over up to MOST_GRADIENTS rows.
     """
+    kernel, log_noise = result.kernel, float(result._end.theta[-1])
     if not isinstance(kernel, ShiftInvariantKernel) or kernel.distance_power != 2:
         raise ValueError(
             f"metric='agop' is only for kernels of the distance, and {kernel!r} is not one; use "
             "Gaussian, Matern, Exponential or RationalQuadratic, or metric=None"
         )
-    sample = dense(X[chosen]).astype(np.float64)
-    metric = _agop(kernel, block, sample, X, order[:MOST_ROWS], noise)
-    values, axes = eigh(metric)
-    root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
-    rule = {kernel.learnable[-1]: "learn-isotropic"}
-    given = kernel.with_lengths(1.0).set_params(**rule)
-    part = part_of(given, sample @ root.T, np.arange(len(sample)))
-    criterion = Criterion([block._replace(part=part)])
-    theta, value, _ = criterion.least(Place(np.array([0.0, math.log(noise)])))
+    rows = np.sort(order[:n_rows])
+    targets, spread = examples.targets(rows)
+    sample = dense(examples.X[rows]).astype(np.float64)
+    with limit_blas(1):
+        M = kernel(sample)
+        M.flat[:: len(M) + 1] += math.exp(log_noise) * (1.0 if spread is None else spread)
+        coef = cho_solve(cho_factor(M, overwrite_a=True), targets)
+        metric = _agop(kernel, sample, coef, examples.X, order[:MOST_GRADIENTS])
+        values, axes = eigh(metric)
+        root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
+        one_length = kernel.with_lengths(1.0).set_params(
+            **{kernel.learnable[-1]: "learn-isotropic"}
+        )
+        part = part_of(one_length, sample @ root.T, np.arange(len(sample)))
+        criterion = Criterion([Block(part, targets, spread)])
+        theta, value, _ = criterion.least(SearchPoint(np.array([0.0, log_noise])))
     matrix = root / part.lengths(theta[:-1])
     with np.errstate(divide="ignore"):
         lengths = 1.0 / np.sqrt(np.square(matrix).sum(axis=0))
-    found = Transformed(kernel.with_lengths(1.0), matrix)
-    return found, lengths, math.exp(theta[-1]), value, criterion.evaluations
+    return replace(
+        result, kernel=Transformed(kernel.with_lengths(1.0), matrix), length_scale=lengths,
+        noise=math.exp(theta[-1]) * examples.mean_weight, value=value,
+        evaluations=result.evaluations + criterion.evaluations,
+    )  # fmt: skip
 
 
-def _agop(
-    kernel: Kernel, block: Block, sample: Doubles, X: Rows, rows: Integers, noise: float
-) -> Doubles:
-    """Return the average over rows of the outer products of gradients of the mean."""
-    M = kernel(sample)
-    M.flat[:: len(M) + 1] += noise if block.spread is None else noise * block.spread
-    coef = cho_solve(cho_factor(M, overwrite_a=True), block.targets)
+def _agop(kernel: Kernel, sample: Doubles, coef: Doubles, X: Rows, rows: Integers) -> Doubles:
+    """Return the average over rows of the outer products of gradients of k(x, sample) coef."""
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, rows.size, len(sample)):
-        here = dense(X[rows[start : start + len(sample)]]).astype(np.float64)
-        found = gradients(kernel, here, sample, coef)
-        if found is None:
+        points = dense(X[rows[start : start + len(sample)]]).astype(np.float64)
+        slopes = gradients(kernel, points, sample, coef)
+        if slopes is None:
             raise ValueError(
                 f"metric='agop' needs gradients, and {kernel!r} has none; use metric=None"
             )
-        each = found.reshape(-1, X.shape[1])
-        total += each.T @ each
+        slopes = slopes.reshape(-1, X.shape[1])
+        total += slopes.T @ slopes
     return total / rows.size

@@ -37,28 +37,31 @@ from .zonal import SphereKernel
 
 __all__: list[str] = []
 
-# Of lengths in units of a column's standard deviation: how far the search goes. It starts at
+# The shortest and the longest length, in standard deviations of a column. The search starts at
 # sqrt(dim).
 SHORTEST, LONGEST = math.exp(-4), math.exp(8)
-SMALLEST = 1e-150  # of standard deviations
-IGNORED = 1e30  # the length of a column that is constant: it has no influence
+# Standard deviations below this, or above one over it, are refused: their squares are no doubles.
+SMALLEST = 1e-150
+# A column that is constant gets this length, so that it has no influence.
+IGNORED = 1e30
 
-# Of lengths on the unit sphere, in radians: how far the search goes, and where it starts.
-LEAST_ANGLE, MIDDLE_ANGLE, MOST_ANGLE = 0.005, 0.5, 50.0
-GRID = 1025  # angles that a kernel is summed for
+# The shortest and the longest length on the unit sphere, in radians, and where the search starts.
+LEAST_ANGLE, MOST_ANGLE, MIDDLE_ANGLE = 0.005, 50.0, 0.5
+# A kernel of the sphere is summed at so many angles, and interpolated between them.
+GRID = 1025
 
 
 def part_of(
-    kernel: Kernel, X: Rows, chosen: Integers, names: Any = None, groups: Integers | None = None
-) -> "Part":
-    """Return what a kernel has to learn, of rows X and those of them that are looked at.
+    kernel: Kernel, X: Rows, rows: Integers, names: Any = None, groups: Integers | None = None
+) -> "LearnedPart":
+    """Return the kernel between some rows of X, as a function of the lengths it has to learn.
 
-    `groups` has a number for each column: those of a group share a length, as the levels of a
-    category may; -1 is a column without influence.
+    Columns with the same number in `groups` share a length, as the levels of a category may; a
+    column with the number -1 has no influence.
     """
     if isinstance(kernel, Product | Sum):
-        return Parts(kernel, X, chosen, names)
-    sample = _sample(X, chosen)
+        return CombinedPart(kernel, X, rows, names)
+    sample = _sample(X, rows)
     rules = {
         name: value
         for name, value in kernel.get_params(deep=False).items()
@@ -71,45 +74,48 @@ def part_of(
             )
     if rules and isinstance(kernel, ShiftInvariantKernel):
         kernel.with_lengths(1.0).resolve(sample)  # raises what is wrong with its other parameters
-        return Lengths(kernel, sample, groups, isotropic="learn" not in rules.values())
+        return FlatPart(kernel, sample, groups, isotropic="learn" not in rules.values())
     if rules and isinstance(kernel, SphereKernel):
-        return SphereLength(kernel, sample)
-    return Fixed(kernel.resolve(X), sample)
+        return SpherePart(kernel, sample)
+    return FixedPart(kernel.resolve(X), sample)
 
 
-def _sample(X: Rows, chosen: Integers) -> Doubles:
-    return dense(X[chosen]).astype(np.float64)
+def _sample(X: Rows, rows: Integers) -> Doubles:
+    return dense(X[rows]).astype(np.float64)
 
 
-class Part:
-    """A kernel on some rows as a function of theta, logarithms of lengths about their middles."""
+class LearnedPart:
+    """A kernel between some rows as a function of theta, the logarithms of its lengths.
 
-    low: Doubles  # (n,), where n is the number of lengths, and the middle is 0
+    They are relative to where the search starts.
+    """
+
+    low: Doubles  # (n_lengths,): the bounds of theta
     high: Doubles
-    largest: float = 1.0  # k(x, x) of a row
+    largest: float = 1.0  # of k(x, x), or a bound
 
     def kernel(self, theta: Doubles) -> Kernel:
         """Return the resolved kernel."""
         raise NotImplementedError
 
     def lengths(self, theta: Doubles) -> Any:
-        """Return its lengths, None if it has none to learn."""
+        """Return the lengths, None if there are none to learn."""
         raise NotImplementedError
 
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
-        """Return K, which may be written to, and remember what the gradient there needs."""
+        """Return K, which the caller may overwrite; `gradient` is then that at theta."""
         raise NotImplementedError
 
     def gradient(self, Q: Floats) -> Doubles:
-        """Return sum_ij Q_ij dK_ij / dtheta for a symmetric Q, whose diagonal is of no matter."""
+        """Return sum_ij Q_ij dK_ij / dtheta for a symmetric Q; its diagonal has no effect."""
         raise NotImplementedError
 
-    def on(self, X: Rows, chosen: Integers) -> Self:
+    def on(self, X: Rows, rows: Integers) -> Self:
         """Return the same function of theta on other rows."""
         raise NotImplementedError
 
 
-class Fixed(Part):
+class FixedPart(LearnedPart):
     """A resolved kernel."""
 
     def __init__(self, kernel: Kernel, sample: Doubles) -> None:
@@ -117,8 +123,8 @@ class Fixed(Part):
         self.low = self.high = np.empty(0)
         self.largest = float(self._matrix.diagonal().max())
 
-    def on(self, X: Rows, chosen: Integers) -> "Fixed":
-        return Fixed(self._kernel, _sample(X, chosen))
+    def on(self, X: Rows, rows: Integers) -> "FixedPart":
+        return FixedPart(self._kernel, _sample(X, rows))
 
     def kernel(self, theta: Doubles) -> Kernel:
         return self._kernel
@@ -133,25 +139,25 @@ class Fixed(Part):
         return np.empty(0)
 
 
-class Lengths(Part):
+class FlatPart(LearnedPart):
     """A shift-invariant kernel with one length, or one for each group of columns that vary."""
 
     def __init__(
         self,
-        given: ShiftInvariantKernel,
+        template: ShiftInvariantKernel,
         sample: Doubles,
         groups: Integers | None,
         *,
         isotropic: bool,
     ) -> None:
-        self.given, self.sample, self.isotropic = given, sample, isotropic
+        self.template, self.sample, self.isotropic = template, sample, isotropic
         groups = np.arange(sample.shape[1]) if groups is None else groups
         self.varies = (np.ptp(sample, axis=0) > 0) & (groups >= 0)
         dim = int(np.count_nonzero(self.varies))
         if not dim:
             raise ValueError(
-                f"all columns of X are constant on the {len(sample)} rows used, and {given!r} has "
-                "no lengths to learn; pass columns that vary"
+                f"all columns of X are constant on the {len(sample)} rows used, and {template!r} "
+                "has no lengths to learn; pass columns that vary"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             self.mean, spread = sample.mean(axis=0), sample.std(axis=0)[self.varies]
@@ -166,7 +172,7 @@ class Lengths(Part):
         else:
             present, self.group_of = np.unique(groups[self.varies], return_inverse=True)
             dim = present.size
-            # A level that no row of the sample has is as far from others as the levels that have.
+            # A level that no row of the sample has gets the length of the levels that rows have.
             self.used = np.isin(groups, present)
             self.length_of = np.searchsorted(present, groups[self.used])
         n_groups = 1 if isotropic else dim
@@ -175,25 +181,25 @@ class Lengths(Part):
         self.high = np.full(self.middle.size, math.log(LONGEST / math.sqrt(dim)))
 
     def _summed(self, values: Doubles) -> Doubles:
-        """Return sums over the columns of each group that vary."""
+        """Return the sum of values over the varying columns of each group."""
         return np.asarray(np.bincount(self.group_of, values))
 
-    def on(self, X: Rows, chosen: Integers) -> Self:
+    def on(self, X: Rows, rows: Integers) -> Self:
         other = copy.copy(self)
-        other.sample = _sample(X, chosen)
+        other.sample = _sample(X, rows)
         return other
 
     def lengths(self, theta: Doubles) -> float | Doubles:
-        found = self.middle * np.exp(theta)
+        of_groups = self.middle * np.exp(theta)
         if self.isotropic and self.used.all():
-            return float(found[0])
-        full = np.full(self.used.size, np.inf)
-        full[self.used] = found[0] if self.isotropic else found[self.length_of]
-        return full
+            return float(of_groups[0])
+        lengths = np.full(self.used.size, np.inf)
+        lengths[self.used] = of_groups[0] if self.isotropic else of_groups[self.length_of]
+        return lengths
 
     def kernel(self, theta: Doubles) -> Kernel:
         lengths = self.lengths(theta)
-        kernel = self.given.with_lengths(
+        kernel = self.template.with_lengths(
             lengths if np.ndim(lengths) == 0 else np.where(np.isinf(lengths), IGNORED, lengths)
         )
         return kernel._trust()
@@ -213,35 +219,35 @@ class Lengths(Part):
 
     def gradient(self, Q: Floats) -> Doubles:
         W, x = Q * self.slopes, self.scaled
-        each: Doubles
+        slopes: Doubles
         if self.factor.metric == ABSOLUTE:
             sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
             W = W.astype(np.float64, copy=False)
             _learned.distance_sums(W, x, sums, n_threads(W.size * x.shape[1]))
-            each = 2 * sums.sum(axis=0)
+            slopes = 2 * sums.sum(axis=0)
         else:
             np.fill_diagonal(W, 0.0)  # it adds nothing but rounding errors
             of_x = W @ np.column_stack([x, np.ones(len(x))]).astype(W.dtype, copy=False)
-            each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
+            slopes = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
-            each *= self.factor.slope.weight
-        return self._summed(each)
+            slopes *= self.factor.slope.weight
+        return self._summed(slopes)
 
 
-class SphereLength(Part):
+class SpherePart(LearnedPart):
     """A kernel of the unit sphere with its length, in radians.
 
-    It is a function of the angle, which is interpolated from GRID angles: so its series is summed
-    for few of them. Angles are pi u^2 for evenly spaced u, since kernels bend at 0.
+    It is a function of the angle, interpolated from GRID angles at which its series is summed.
+    These are pi u^2 for evenly spaced u, since kernels bend at 0.
     """
 
-    def __init__(self, given: SphereKernel, sample: Doubles) -> None:
-        self.given, self.dim = given, sample.shape[1]
+    def __init__(self, template: SphereKernel, sample: Doubles) -> None:
+        self.template, self.dim = template, sample.shape[1]
         self.low = np.array([math.log(LEAST_ANGLE / MIDDLE_ANGLE)])
         self.high = np.array([math.log(MOST_ANGLE / MIDDLE_ANGLE)])
-        self._see(sample)
+        self._set_sample(sample)
 
-    def _see(self, sample: Doubles) -> None:
+    def _set_sample(self, sample: Doubles) -> None:
         norms = row_norms(sample)
         check_unit_norms(norms, "the sample")
         units = unit_rows(sample, norms)
@@ -249,19 +255,19 @@ class SphereLength(Part):
         np.minimum(halves, 1.0, out=halves)
         self.places = np.sqrt(2 * np.arcsin(halves) / math.pi)
 
-    def on(self, X: Rows, chosen: Integers) -> Self:
+    def on(self, X: Rows, rows: Integers) -> Self:
         other = copy.copy(self)
-        other._see(_sample(X, chosen))
+        other._set_sample(_sample(X, rows))
         return other
 
     def lengths(self, theta: Doubles) -> float:
         return float(MIDDLE_ANGLE * np.exp(theta[0]))
 
     def kernel(self, theta: Doubles) -> Kernel:
-        return self.given.with_lengths(self.lengths(theta))
+        return self.template.with_lengths(self.lengths(theta))
 
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
-        kernel, grid = self.given.with_lengths(self.lengths(theta)), np.linspace(0, 1, GRID)
+        kernel, grid = self.template.with_lengths(self.lengths(theta)), np.linspace(0, 1, GRID)
         angles = math.pi * grid**2
         self.slope = CubicSpline(grid, kernel.length_slope(np.cos(angles), self.dim))
         values: Doubles = CubicSpline(grid, kernel.at_angles(angles, self.dim))(self.places)
@@ -272,55 +278,54 @@ class SphereLength(Part):
         return np.array([np.vdot(Q, self.slope(self.places))])
 
 
-class Parts(Part):
+class CombinedPart(LearnedPart):
     """A product or a weighted sum of kernels on columns of their own."""
 
-    def __init__(self, given: Product | Sum, X: Rows, chosen: Integers, names: Any) -> None:
-        pairs = Product(given.parts).parts_of(X.shape[1], names)
+    def __init__(self, kernel: Product | Sum, X: Rows, rows: Integers, names: Any) -> None:
+        pairs = Product(kernel.parts).parts_of(X.shape[1], names)
         self.index = [index for index, _ in pairs]
-        self.parts = [part_of(kernel, X[:, index], chosen) for index, kernel in pairs]
-        self.weights = given.weights_of(len(pairs)) if isinstance(given, Sum) else None
+        self.parts = [part_of(part, X[:, index], rows) for index, part in pairs]
+        self.weights = kernel.weights_of(len(pairs)) if isinstance(kernel, Sum) else None
         self.low = np.concatenate([part.low for part in self.parts])
         self.high = np.concatenate([part.high for part in self.parts])
-        self._measure()
+        self._set_largest()
 
-    def on(self, X: Rows, chosen: Integers) -> Self:
+    def on(self, X: Rows, rows: Integers) -> Self:
         other = copy.copy(self)
         pairs = zip(self.parts, self.index, strict=True)
-        other.parts = [part.on(X[:, index], chosen) for part, index in pairs]
-        other._measure()
+        other.parts = [part.on(X[:, index], rows) for part, index in pairs]
+        other._set_largest()
         return other
 
-    def _measure(self) -> None:
-        """Set `largest`, or a bound."""
+    def _set_largest(self) -> None:
         largest = np.array([part.largest for part in self.parts])
-        of_sum = None if self.weights is None else np.dot(self.weights, largest)
-        self.largest = float(largest.prod() if of_sum is None else of_sum)
+        self.largest = float(largest.prod() if self.weights is None else self.weights @ largest)
 
-    def _each(self, theta: Doubles) -> list[tuple[Part, Doubles]]:
+    def _pairs(self, theta: Doubles) -> list[tuple[LearnedPart, Doubles]]:
+        """Return the parts, each with its own lengths."""
         ends = np.cumsum([part.low.size for part in self.parts])[:-1]
         return list(zip(self.parts, np.split(theta, ends), strict=True))
 
     def lengths(self, theta: Doubles) -> list[Any]:
-        return [part.lengths(own) for part, own in self._each(theta)]
+        return [part.lengths(own) for part, own in self._pairs(theta)]
 
     def kernel(self, theta: Doubles) -> Kernel:
-        kernels = [part.kernel(own) for part, own in self._each(theta)]
+        kernels = [part.kernel(own) for part, own in self._pairs(theta)]
         pairs = list(zip(self.index, kernels, strict=True))
         return Product(pairs) if self.weights is None else Sum(pairs, self.weights)
 
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
-        self.matrices = [part.matrix(own, dtype) for part, own in self._each(theta)]
+        self.matrices = [part.matrix(own, dtype) for part, own in self._pairs(theta)]
         if self.weights is None:
             return np.asarray(np.prod(self.matrices, axis=0))
         return np.tensordot(self.weights, self.matrices, 1).astype(dtype, copy=False)
 
     def gradient(self, Q: Floats) -> Doubles:
-        found = []
+        gradients = []
         for number, part in enumerate(self.parts):
             if self.weights is None:
                 others = self.matrices[:number] + self.matrices[number + 1 :]
-                found.append(part.gradient(Q * np.prod(others, axis=0)))
+                gradients.append(part.gradient(Q * np.prod(others, axis=0)))
             else:
-                found.append(self.weights[number] * part.gradient(Q))
-        return np.concatenate(found)
+                gradients.append(self.weights[number] * part.gradient(Q))
+        return np.concatenate(gradients)

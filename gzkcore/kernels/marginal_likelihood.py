@@ -25,35 +25,46 @@ from scipy.linalg import LinAlgError, get_blas_funcs
 from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
 from gzkcore._util.typing import Doubles, Floats
 
-from .learned_parts import Part
+from .learned_parts import LearnedPart
 
-# The normal priors of the logarithms of lengths, about the middles of their part, and of the noise;
-# where the search for the noise starts, and how far it goes.
+# Standard deviation of the normal prior of a length's logarithm, about the middle of its part.
 LENGTH_SPREAD = 1.5
-NOISE_START, NOISE_MIDDLE, NOISE_SPREAD = 0.05, 0.02, 3.0
-LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
+# The normal prior of the noise's logarithm has this median and this standard deviation.
+NOISE_MIDDLE, NOISE_SPREAD = 0.02, 3.0
+# The search starts with this noise, and stays between these bounds.
+NOISE_START, LEAST_NOISE, MOST_NOISE = 0.05, 1e-6, 10.0
 
+# A search ends after so many steps.
 MOST_STEPS = 60
-SETTLED = 1e-6  # times m n_targets: a step that N falls less by is the last
-FLAT = 1e-3  # or the size of the largest derivative over sqrt(m)
+# A search ends where a step lowers N by less than this for each target of a row.
+SETTLED = 1e-6
+# A search ends where no derivative is larger than this times the root of the number of rows.
+FLAT = 1e-3
+# Without knowledge of the curvature a search goes on until steps bring a hundredth of `settled`.
+COLD = 0.01
+# A search ends after so many steps in turn that bring little: one may have been a bad step.
+IDLE = 2
+# A step changes no logarithm by more than this.
+LONGEST_STEP = 1.0
+# A step that lowers N by less than this share of what its slope promises is shortened, so often.
+ENOUGH, SHORTER = 1e-4, 6
+# A search may lower N by so many times what the curvature promises; if that is too little to win,
+# it is given up.
+PROMISES = 4.0
+# A step tells nothing of the curvature if its cosine with the change of the gradient is smaller.
+LEAST_CURVED = 1e-8
 
-LONGEST_STEP = 1.0  # of a logarithm
-COLD = 0.01  # of what the last step brings, where the first ones know little of N
-PROMISES = 4.0  # of the curvature known before, that a search may bring
-ENOUGH = 1e-4  # of what a step's slope promises: a step that brings less is shortened,
-SHORTER = 6  # so many times at most
-IDLE = 2  # a step that brings little may have been a bad one
-ROUNDING = 1e-8  # the cosine of a step and its change of the gradient that may be 0
+# Single precision is used where its error of N is at most this share of what ends the search.
+SINGLE = 0.5
 
-SINGLE = 0.5  # of what settles: errors of N up to which single precision is used
-
-HOPELESS = 1e25  # the value where M is not positive definite to rounding
+# The value of the criterion where M is not positive definite to rounding.
+HOPELESS = 1e25
 
 
 class Block(NamedTuple):
     """Rows whose targets depend on each other."""
 
-    part: Part
+    part: LearnedPart
     targets: Doubles  # (m, n_targets)
     spread: Doubles | None = None  # (m,): 1 / w; None: ones
 
@@ -74,43 +85,44 @@ class Criterion:
         """Return N and its gradient."""
         self.evaluations += 1
         n_targets = self.blocks[0].targets.shape[1]
-        solved, value, tau = [], 0.0, np.zeros(n_targets)
+        solutions, value, tau = [], 0.0, np.zeros(n_targets)
         single = self.rounding <= SINGLE * self.settled * math.exp(theta[-1])
         for block in self.blocks:
-            found = _solved(block, theta, np.dtype(np.float32 if single else np.float64))
-            if found is None:
+            solution = _solved(block, theta, np.dtype(np.float32 if single else np.float64))
+            if solution is None:
                 return HOPELESS, np.zeros(theta.size)
-            solved.append(found[:2])
-            value += n_targets * found[2]
-            tau += np.einsum("iq,iq->q", block.targets, found[0]) / self.n_rows
+            a, inverse, half_log_det = solution
+            solutions.append((a, inverse))
+            value += n_targets * half_log_det
+            tau += np.einsum("iq,iq->q", block.targets, a) / self.n_rows
         value += self.n_rows / 2 * float(np.log(tau).sum())
         gradient = np.zeros(theta.size)
-        for block, (a, inverse) in zip(self.blocks, solved, strict=True):
+        for block, (a, inverse) in zip(self.blocks, solutions, strict=True):
             (gemm,) = get_blas_funcs(("gemm",), (inverse,))
             Q = gemm(1.0, a / tau, a, -n_targets, inverse.T, trans_b=True, overwrite_c=True).T
-            along = (Q.diagonal() * (1.0 if block.spread is None else block.spread)).sum()
+            trace = (Q.diagonal() * (1.0 if block.spread is None else block.spread)).sum()
             gradient[:-1] += block.part.gradient(Q)
-            gradient[-1] += math.exp(theta[-1]) * float(along)
+            gradient[-1] += math.exp(theta[-1]) * float(trace)
         prior = theta - math.log(NOISE_MIDDLE) * (np.arange(theta.size) == theta.size - 1)
         width = np.append(np.full(theta.size - 1, LENGTH_SPREAD), NOISE_SPREAD)
         value += float(np.square(prior / width).sum()) / 2
         return value, prior / width**2 - gradient / 2
 
     def least(
-        self, start: "Place | None" = None, settled: float = SETTLED, below: float = math.inf
-    ) -> "Place":
+        self, start: "SearchPoint | None" = None, settled: float = SETTLED, below: float = math.inf
+    ) -> "SearchPoint":
         """Return where N is least; a start from rows of other columns is ignored.
 
         A step goes to where N would be least by the curvature that the steps before it have seen.
         The search ends where that would reduce N by less than `settled` for each target of a row,
-        or two steps in turn do; a hundredth of that where it starts without curvature. It ends,
-        too, where it is not expected to reach a value `below` another one.
+        or two steps in turn do; a hundredth of that where it starts without curvature. It also ends
+        where it is not expected to reach a value below `below`.
         """
         part = self.part
         low = np.append(part.low, math.log(LEAST_NOISE))
         high = np.append(part.high, math.log(MOST_NOISE))
         if start is None or start.theta.size != low.size:
-            start = Place(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
+            start = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
         theta, inverse = np.clip(start.theta, low, high), start.inverse_on(self.n_rows)
         self.settled = settled * (1.0 if inverse is not None else COLD)
         settled = self.settled * self.n_rows * self.blocks[0].targets.shape[1]
@@ -132,41 +144,41 @@ class Criterion:
             for _ in range(SHORTER):
                 moved = np.clip(theta + step, low, high) - theta
                 expected = float(slope @ moved)
-                found, there = self(theta + moved)
-                if found <= value + ENOUGH * expected:
+                new_value, new_gradient = self(theta + moved)
+                if new_value <= value + ENOUGH * expected:
                     break
-                step *= min(max(expected / 2 / (expected + value - found), 0.1), 0.5)
+                step *= min(max(expected / 2 / (expected + value - new_value), 0.1), 0.5)
             else:
                 break
-            change, gained = there - gradient, value - found
-            theta, value, gradient = theta + moved, found, there
+            change, gained = new_gradient - gradient, value - new_value
+            theta, value, gradient = theta + moved, new_value, new_gradient
             inverse = _updated(inverse, moved, change)
             idle = idle + 1 if gained < settled else 0
             if idle == IDLE:
                 break
-        return Place(theta, value, None if inverse is None else inverse * self.n_rows)
+        return SearchPoint(theta, value, None if inverse is None else inverse * self.n_rows)
 
 
-class Place(NamedTuple):
-    """Where a search ended: theta, N, and m times the inverse of the second derivatives of N."""
+class SearchPoint(NamedTuple):
+    """A point of the search: theta, N, and m times the inverse of the second derivatives of N."""
 
     theta: Doubles
     value: float = math.inf
     inverse: Doubles | None = None
 
     def inverse_on(self, n_rows: int) -> Doubles | None:
-        """Return what the inverse is likely to be on so many rows, None if nothing is known."""
+        """Return what the inverse is likely to be with so many rows, None if that is not known."""
         return None if self.inverse is None else self.inverse / n_rows
 
 
 def _updated(inverse: Doubles | None, moved: Doubles, change: Doubles) -> Doubles | None:
-    """Return the inverse of second derivatives that a step's change of the gradient agrees with.
+    """Update the inverse of the second derivatives by a step and the change of the gradient.
 
-    By the formula of Broyden, Fletcher, Goldfarb and Shanno. A step along which N curves downwards
-    tells nothing.
+    This is the formula of Broyden, Fletcher, Goldfarb and Shanno. A step along which N curves
+    downwards changes nothing.
     """
     curved = float(moved @ change)
-    if not curved > ROUNDING * np.linalg.norm(moved) * np.linalg.norm(change):
+    if not curved > LEAST_CURVED * np.linalg.norm(moved) * np.linalg.norm(change):
         return inverse
     if inverse is None:
         inverse = np.eye(moved.size)

@@ -19,7 +19,7 @@ from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.learned import ConstantTargetsError, learned
+from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import Trend
@@ -232,6 +232,6 @@ def _of_rest(
     if not np.square(rest).mean() > NOTHING * np.square(trials.Y[rows]).mean():
         return None
     try:
-        return learned(given, trials.X[rows], rest, len(rows), groups=groups).kernel
+        return learned(given, Examples(trials.X[rows], rest, groups=groups)).kernel
     except ConstantTargetsError:
         return None

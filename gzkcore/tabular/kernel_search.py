@@ -35,7 +35,7 @@ from gzkcore._util.wording import counted, seconds_told
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.fast_sums import FastSums
-from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
+from gzkcore.kernels.learned import N_ROWS, Examples, LearnedKernel, learned
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
@@ -600,10 +600,8 @@ class _Lessons:
         self.trials.watch("learning lengthscales", share, name)
         self.n_done += 1
         weight = None if self.trials.weight is None else self.trials.weight[rows]
-        return learned(
-            given, self.trials.X[rows], self.trials.Y[rows], len(rows), start=start, weight=weight,
-            settled=settled, groups=groups, below=below,
-        )  # fmt: skip
+        examples = Examples(self.trials.X[rows], self.trials.Y[rows], weight, groups=groups)
+        return learned(given, examples, start=start, settled=settled, below=below)
 
     def learn_all(self, groups: Groups) -> None:
         """Learn the kernels that are tried where none was asked for."""

@@ -38,7 +38,7 @@ from gzkcore._util.wording import as_plain, counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel, asks_targets
-from gzkcore.kernels.learned import ConstantTargetsError, learned
+from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.kernel_ridge import NEAR_FROM, KernelRidge
@@ -538,10 +538,9 @@ def _likelier(
         if len(groups.kinds) > MOST_LENGTHS:
             break
         with contextlib.suppress(ConstantTargetsError):
-            found = learned(
-                kernel, rows[those], Y[those], ENCODED_ROWS, start=found, settled=SETTLED,
-                groups=groups.of_columns,
-            )  # fmt: skip
+            examples = Examples(rows[those], Y[those], groups=groups.of_columns)
+            few = examples.shuffled()[:ENCODED_ROWS]
+            found = learned(kernel, examples, few, start=found, settled=SETTLED)
             values.append(found.value)
     return among[int(np.argmin(values))] if len(values) == len(among) else among[0]
 

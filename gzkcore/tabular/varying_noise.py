@@ -15,7 +15,7 @@ from gzkcore._util.linalg import cholesky, shifted, solve_factored
 from gzkcore._util.state import doubles, holds, number, stored
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.learned import learned
+from gzkcore.kernels.learned import Examples, learned
 from gzkcore.kernels.products import matrix_of
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import folds
@@ -59,7 +59,7 @@ class VaryingNoise:
         """Learn h from rows with their error^2 / variance."""
         z = np.log(ratios + SMALLEST)
         z -= z.mean()
-        found = learned(Matern(1.5, "learn"), X, z, len(X), groups=groups, settled=SETTLED)
+        found = learned(Matern(1.5, "learn"), Examples(X, z, groups=groups), settled=SETTLED)
         noise = np.full(len(X), max(found.noise, LEAST_NOISE))
         system = shifted(matrix_of(found.kernel, X), noise)
         coef = solve_factored(cholesky(system, overwrite=True), z[:, None])

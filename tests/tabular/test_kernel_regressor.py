@@ -936,12 +936,12 @@ def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
     """Those of all rows, where the search starts, leave no trace."""
     looked_at = []
 
-    def noted(kernel, X, y, n_rows, **how):
-        found = learned(kernel, X, y, n_rows, **how)
+    def noted(kernel, examples, **how):
+        found = learned(kernel, examples, **how)
         smooth = isinstance(kernel, Matern) and kernel.nu != "learn"  # that is told by all rows
         if smooth and how["start"] is not None:
-            looked_at.append({tuple(row) for row in X})
-            cold = learned(kernel, X, y, n_rows)
+            looked_at.append({tuple(row) for row in examples.X})
+            cold = learned(kernel, examples)
             assert found.value == pytest.approx(cold.value, abs=1e-2)
         return found
 
