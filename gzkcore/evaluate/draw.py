@@ -22,11 +22,12 @@ from gzkcore._util.wording import as_plain, counted
 Named: TypeAlias = tuple[tuple[float, float], str]  # a point of a picture, and its name
 
 INK, FAINT, PAPER = "#24303c", "#8b95a1", "#ffffff"
-NOTHING, HATCH = "#eef1f5", "#b4bdc9"  # where nothing is known: no colours of a scale
-# Of Okabe and Ito: distinct also for those who see fewer colours.
+# Areas where nothing is known have these colours, which no scale has.
+NOTHING, HATCH = "#eef1f5", "#b4bdc9"
+# The colours of Okabe and Ito, which the colour-blind can tell apart too.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a4c93", "#24303c")
 MARKERS = "osD^vP*X"
-LETTER, SMALL = 7.1, 5.9  # points that a letter of a title is wide, and of a label, or less
+LETTER, SMALL = 7.1, 5.9  # no letter of a title, or of a label, is wider on average, in points
 
 STYLE: dict[str, Any] = {
     "axes.edgecolor": FAINT,
@@ -53,17 +54,18 @@ STYLE: dict[str, Any] = {
     "ytick.color": INK,
 }
 
-# Errors of a comparison that are more times the largest of the front are outside of the picture.
+# A comparison leaves out errors of more than this many times the largest of the front.
 FAR_ABOVE = 2.0
-FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
+# A plan draws errors that are this many times smaller than asked for at its lower end.
+FAR_BELOW = 1000.0
 HOLLOW = 11.0, 5.0  # sizes of the first and last markers of a plan, in points
-MOST_ABOVE = 6  # methods whose errors are above a picture, by name
-BESIDE_LETTERS = 40  # of numbers below an axis
-FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
-MOST_NAMED = 5  # methods of a comparison
-HANDLE, LEGEND_LETTER = 48, 5.4  # points of a line of a legend, and of a letter
-GREY = "#c3cad3"  # of the others
-ALIKE = 1.25  # errors of predictions that differ by less shall not fill the picture
+MOST_ABOVE = 6  # of the methods above a picture, so many are named
+BESIDE_LETTERS = 40  # there is room for so many letters of numbers below an axis
+FROM_COMMAS = 10_000  # smaller numbers at axes have no commas: 2024 may be a year
+MOST_NAMED = 5  # so many methods of a comparison have names and colours
+HANDLE, LEGEND_LETTER = 48, 5.4  # widths in a legend, of a line and of a letter, in points
+GREY = "#c3cad3"  # the colour of methods without a name
+ALIKE = 1.25  # an axis of errors of predictions reaches so many times below and above the least
 # Where a name may stand: horizontal and vertical alignment, offset in points.
 PLACES = (
     ("right", "top", (-6, -5)), ("left", "bottom", (6, 5)), ("center", "bottom", (0, 8)),
@@ -81,12 +83,12 @@ def name_of(method: str, width: int | None) -> str:
 
 
 def as_written(text: str) -> str:
-    """Return what Matplotlib draws as this text: between two dollars it would see a formula."""
+    """Escape dollars: Matplotlib would take what stands between two of them for a formula."""
     return text.replace("$", r"\$")
 
 
 def wrapped(text: str, inches: float, letter: float = LETTER) -> str:
-    """Return lines of a text, each in more lines where it is wider than so many inches."""
+    """Wrap the lines of a text that are wider than so many inches."""
     length = int(inches * 72 / letter)
     return "\n".join("\n".join(textwrap.wrap(line, length)) for line in text.split("\n"))
 
@@ -120,9 +122,9 @@ def draw_plan(
 ) -> None:
     """Draw error against the number of features, one line a method.
 
-    Markers are hollow and get smaller from method to method, so that each shows where several have
-    the same error. The one of the recommended method and width is filled, and told. Errors far
-    below `max_error` are drawn at the lower end.
+    Markers are hollow and get smaller from method to method, so that all are seen where errors are
+    the same. The marker of the recommended method and width is filled, and in the legend. Errors
+    far below `max_error` are drawn at the lower end.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -181,10 +183,10 @@ def draw_comparison(
 ) -> None:
     """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others grey dots.
 
-    Named are those on the fronts, the most accurate first, then those with the least error. With
-    predictions, a second picture beside it has their error, with 95 % intervals of those that have
-    a name. The whole kernel, whose error of the kernel is 0, is a line at its time there, where the
-    front ends.
+    Methods on the fronts are named first, from the most accurate on, then those with the least
+    error. With predictions, a second picture beside it shows their error, with 95 % intervals of
+    named methods. The whole kernel, whose error of the kernel is 0, is a line at its time in the
+    first picture, where the front ends.
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
@@ -224,8 +226,8 @@ def draw_comparison(
     _legend(figure, figure.axes[-1], 4)
     figure.draw_without_rendering()  # the places of labels depend on the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
-    for axes, each in zip(figure.axes, corners, strict=True):
-        _name(axes, each, renderer)
+    for axes, points in zip(figure.axes, corners, strict=True):
+        _name(axes, points, renderer)
     save_picture(figure, path)
 
 
@@ -238,7 +240,7 @@ def _legend(figure: Any, axes: Any, most: int) -> None:
 
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
-    """Return the methods to be named: of the fronts in turn first, then of the least errors."""
+    """Return the methods to name: those of the fronts in turn, then those of least error."""
     ends = [reversed(_front(rows, key)) for key in reversed(keys)]
     fronts = [row for both in itertools.zip_longest(*ends) for row in both if row is not None]
     others = sorted(rows, key=lambda row: row[keys[-1]])  # predictions come before the kernel
@@ -262,7 +264,7 @@ def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[s
 
 
 def plain_ticks(axis: Any, whole: bool = False) -> None:
-    """Write some plain numbers at an axis of logarithms, however short it is."""
+    """Write some plain numbers at a logarithmic axis, even if it is short."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
@@ -276,7 +278,7 @@ def plain_ticks(axis: Any, whole: bool = False) -> None:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Write few numbers at an axis, as one prints them: 40,000, and years without a comma."""
+    """Write a few numbers at an axis, as 40,000, but years without a comma."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     large = max(map(abs, axis.get_view_interval())) >= FROM_COMMAS
@@ -298,7 +300,7 @@ def _points(rows: list[dict[str, Any]], method: str, key: str) -> tuple[list[flo
 
 
 def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Return the rows such that none is both quicker and more accurate, the quickest first."""
+    """Return the rows than which none is both quicker and more accurate, the quickest first."""
     front: list[dict[str, Any]] = []
     for row in sorted(rows, key=lambda row: (row["seconds"], row[key])):
         if not front or row[key] < front[-1][key]:
@@ -307,9 +309,9 @@ def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 
 
 def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> list[Named]:
-    """Draw the steps below which there is nothing; return corners of methods that have names.
+    """Draw the Pareto front as steps; return its corners that have names.
 
-    They end at the whole kernel where its error is 0, which is at the foot of the picture.
+    If the error of the whole kernel is 0, the front ends there, at the foot of the picture.
     """
     front = _front(rows, key)
     steps = [(row["seconds"], row[key]) for row in front]
@@ -331,7 +333,7 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str
 
 
 def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
-    """Draw the whole kernel: a star, or a line at its time where its error is 0."""
+    """Draw the whole kernel: a star, or in the picture of its error, 0, a line at its time."""
     if key == "error":
         axes.axvline(whole["seconds"], color="black", linewidth=1, linestyle=":")
         axes.annotate(
@@ -355,7 +357,7 @@ def _draw_intervals(axes: Any, rows: list[dict[str, Any]], key: str, color: str)
 
 
 def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst: float) -> None:
-    """End an axis where errors are far above those of the front and of most, and say whose are."""
+    """End an axis below errors far above those of the front and the median, and name these."""
     errors = [row[key] for row in rows]
     worst = max(worst, statistics.median(errors))
     if max(errors) <= FAR_ABOVE * worst:
@@ -372,7 +374,7 @@ def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst:
 
 
 def _name(axes: Any, points: list[Named], renderer: Any) -> None:
-    """Write names beside points, below and left if possible, where none overlaps other text."""
+    """Write names beside points, where they overlap nothing; below and left if possible."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
@@ -404,19 +406,19 @@ def _around(place: Any) -> Any:
 
 
 def as_svg(figure: Any) -> str:
-    """Return a figure as part of a page: its ink is the page's, its paper transparent.
+    """Return a figure as SVG for a page, with the page's ink on transparent paper.
 
-    Text stays text. The page determines the colour `--line`, and how lines are joined.
+    Text stays text. The page sets the colour `--line`, and how lines are joined.
     """
     from matplotlib import rc_context
 
-    written = io.StringIO()
+    content = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     with rc_context({"svg.fonttype": "none"}):
         figure.savefig(
-            written, format="svg", transparent=True, bbox_inches="tight", metadata=nothing
+            content, format="svg", transparent=True, bbox_inches="tight", metadata=nothing
         )
-    svg = written.getvalue()
+    svg = content.getvalue()
     svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
     svg = re.sub(r"<!--.*?-->|<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(
@@ -427,6 +429,6 @@ def as_svg(figure: Any) -> str:
 
 
 def save_picture(figure: Any, path: Path) -> None:
-    """Write a figure; the ending of the path tells the format."""
+    """Write a figure in the format of the path's ending."""
     with replacing(path) as beside:
         figure.savefig(beside, dpi=150, format=path.suffix[1:])

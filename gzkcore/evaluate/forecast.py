@@ -39,10 +39,15 @@ from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.kernel_search import TOL
 from gzkcore.tabular.table_learner import Form, standardised
 
-# Rows of the sample; folds, and how many of these are tried: as many as have so many rows together.
-SAMPLE, FOLDS, TESTED = 8000, 5, 3000
-STEPS = (4, 2, 1)  # of the rows to fit to, one in so many
-LEAST_RATIO, MOST_RATIO = 0.5, 0.8  # r, a choice: three errors tell it roughly
+# The kernel is learned on a sample of so many rows at most, of which a fold in FOLDS is held out.
+SAMPLE, FOLDS = 8000, 5
+# Folds are tried until so many rows have been predicted.
+TESTED = 3000
+# Models are fitted to one row in so many.
+STEPS = (4, 2, 1)
+# r is kept between these, since three errors determine it only roughly.
+LEAST_RATIO, MOST_RATIO = 0.5, 0.8
+# Fits to more rows than this are not timed.
 MOST_TIMED = 1 << 14
 
 
@@ -99,7 +104,7 @@ def forecasts(
     chosen = time.perf_counter() - started
     if fits is None:
         return []
-    found = []
+    result = []
     for form, size in forms(widths):
         error = fits.expected(form, size, n_samples)
         if error is None:
@@ -109,12 +114,12 @@ def forecasts(
             seconds, megabytes = cost.seconds, cost.megabytes
         else:
             seconds, megabytes = fits.cost(form, size, n_samples)
-        found.append(Forecast(form, size, error, seconds, megabytes, chosen))
-    return found
+        result.append(Forecast(form, size, error, seconds, megabytes, chosen))
+    return result
 
 
 def learned(X: Data, y: NDArray[Any], classify: bool, seed: int) -> "Fits | None":
-    """Learn a kernel from some of the rows; None where the mean is as good as any."""
+    """Learn a kernel from some of the rows; return None if the mean is as good as any."""
     order = np.random.default_rng(seed).permutation(len(y))[:SAMPLE]
     X, y = take(X, order), y[order]
     learner = (KernelClassifier if classify else KernelRegressor)(random_state=seed).fit(X, y)
@@ -137,12 +142,12 @@ def forms(widths: Sequence[int]) -> Iterator[tuple[str, int | None]]:
 
 
 class Fits:
-    """Fits of models to rows of a table, and their errors as those of a learner that has them.
+    """Fits of models to rows of a table, and the errors of a learner with these models.
 
     Parameters
     ----------
     learner : KernelRegressor or KernelClassifier
-        Fitted: it encodes rows, and makes predictions of what a model predicts.
+        Fitted: it encodes rows, and turns what a model predicts into numbers or labels.
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,)
     """
@@ -159,12 +164,12 @@ class Fits:
 
     def timed(self, form: str, size: int | None, rows: Integers) -> tuple[Any, float]:
         """Fit a form to some rows; return it and the seconds that took."""
-        asked = Form(self.alpha, self.learner.random_state)
+        settings = Form(self.alpha, self.learner.random_state)
         if form == "whole":
-            asked.slopes = getattr(self.learner.model_, "trend", None)
+            settings.slopes = getattr(self.learner.model_, "trend", None)
         else:
-            setattr(asked, {"centres": "centers"}.get(form, form), size)
-        model = asked.model(self.kernel, len(rows))
+            setattr(settings, {"centres": "centers"}.get(form, form), size)
+        model = settings.model(self.kernel, len(rows))
         Y = self.Y[rows]
         started = time.perf_counter()
         with warnings.catch_warnings():
@@ -178,27 +183,27 @@ class Fits:
         return loss if self.classify else math.sqrt(loss)
 
     def _loss(self, fitted: Any, X: Data, y: NDArray[Any]) -> float:
-        judged = copy.copy(self.learner)
-        judged.model_ = fitted
-        found = judged.predict(X)
-        missed: Any = found != y if self.classify else np.square(found - y)
-        return float(np.mean(missed))
+        learner = copy.copy(self.learner)
+        learner.model_ = fitted
+        predicted = learner.predict(X)
+        losses: Any = predicted != y if self.classify else np.square(predicted - y)
+        return float(np.mean(losses))
 
     def expected(self, form: str, size: int | None, n_samples: int) -> float | None:
-        """Return the error with all rows; None where the sample is too small for this size."""
+        """Return the error with all rows, or None if the sample is too small for this size."""
         n = len(self.y) - len(self.y) // FOLDS
         steps = [step for step in STEPS if size is None or size < n // step]
         if len(steps) < 2:
             return None
-        every = np.arange(len(self.y))
-        tried = min(FOLDS, -(-TESTED * FOLDS // len(self.y)))
-        losses, tests = np.zeros(len(steps)), np.array_split(every, FOLDS)[:tried]
+        rows = np.arange(len(self.y))
+        n_folds = min(FOLDS, -(-TESTED * FOLDS // len(self.y)))
+        losses, tests = np.zeros(len(steps)), np.array_split(rows, FOLDS)[:n_folds]
         for test in tests:
-            train = np.setdiff1d(every, test)
+            train = np.setdiff1d(rows, test)
             X, y = take(self.table, test), self.y[test]
             for i, step in enumerate(steps):
                 fitted, _ = self.timed(form, size, train[::step])
-                losses[i] += self._loss(fitted, X, y) / tried
+                losses[i] += self._loss(fitted, X, y) / n_folds
         loss = extrapolated(losses, math.log2(n_samples / n))
         if not self.classify:
             return math.sqrt(loss)
@@ -206,7 +211,7 @@ class Fits:
         return max(loss, math.sqrt(max(losses[-1] * judged, 1.0)) / judged)
 
     def cost(self, form: str, size: int | None, n_samples: int) -> tuple[float, float]:
-        """Return seconds and megabytes of a fit to all rows, by fits to as many that repeat."""
+        """Return seconds and megabytes of a fit to all rows, measured on repeated rows."""
         n = min(n_samples, MOST_TIMED)
         rows = np.resize(np.arange(len(self.y)), n)
         cost = self.measured(form, size, rows)
@@ -223,7 +228,7 @@ class Fits:
 
 
 def extrapolated(losses: Sequence[float] | Doubles, doublings: float) -> float:
-    """Return a loss with 2^doublings times the rows, by those with 2^k times fewer, in order."""
+    """Return the loss with 2^doublings times the rows; each loss is with twice those before it."""
     *_, half, last = (float(loss) for loss in losses)
     first = float(losses[0])
     if not last < first or doublings <= 0:
@@ -234,7 +239,6 @@ def extrapolated(losses: Sequence[float] | Doubles, doublings: float) -> float:
         falls = first - half
         ratio = drop / falls if falls > 0 else MOST_RATIO
         ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
-        drop = (first - last) * ratio / (1 + ratio)  # of both, since each is uncertain
-    left = drop * ratio * (1 - ratio**doublings) / (1 - ratio)
-    found: float = max(last - left, last * rate**doublings)
-    return found
+        drop = (first - last) * ratio / (1 + ratio)  # from both, since each is uncertain
+    further: float = drop * ratio * (1 - ratio**doublings) / (1 - ratio)
+    return max(last - further, last * rate**doublings)

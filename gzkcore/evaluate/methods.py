@@ -20,7 +20,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import dense
 from gzkcore.features.adaptive import AdaptiveSketchFeatures
 from gzkcore.features.auto import KernelFeatures
-from gzkcore.features.base import RowMap, plain_output
+from gzkcore.features.base import plain_output
 from gzkcore.features.block import BlockFourierFeatures
 from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import ModifiedFourierFeatures, RandomFourierFeatures
@@ -40,12 +40,12 @@ from gzkcore.metrics import relative_frobenius_error
 
 
 class UnsuitableError(ValueError):
-    """Why a method has no features for a kernel."""
+    """A method has no features for a kernel, for the reason that the message gives."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What features are asked for: a resolved kernel, a width, rows of the fit, a seed."""
+    """The features to make: of a resolved kernel, this wide, to be fitted to rows, with a seed."""
 
     kernel: Any
     width: int
@@ -64,10 +64,10 @@ class Wanted:
 
 Method: TypeAlias = Callable[[Wanted], Any]
 
-# Degrees and orders that the published Gegenbauer features are tried with, on some rows of the fit.
-DEGREES, ORDERS, _TRIED_ROWS = (4, 6, 8, 10, 25), (1, 2, 4), 256
-# Columns up to which a product of one-dimensional expansions may be worth trying.
-_FEW = 8
+# The published Gegenbauer features are tried with these degrees and orders, on so many rows.
+DEGREES, ORDERS, TRIED_ROWS = (4, 6, 8, 10, 25), (1, 2, 4), 256
+# With more columns a product of one-dimensional expansions takes too many products.
+MOST_COLUMNS = 8
 
 
 class _OfHistograms(Kernel):
@@ -82,9 +82,9 @@ class _OfHistograms(Kernel):
         return self
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        a = np.asarray(X, dtype=np.float64)
-        b = a if Y is None else np.asarray(Y, dtype=np.float64)
-        return np.array([self.row(each, b) for each in a]).reshape(len(a), len(b))
+        rows = np.asarray(X, dtype=np.float64)
+        others = rows if Y is None else np.asarray(Y, dtype=np.float64)
+        return np.array([self.row(x, others) for x in rows]).reshape(len(rows), len(others))
 
     def row(self, x: Doubles, Y: Doubles) -> Doubles:
         """Return k(x, y) for all rows y of Y."""
@@ -117,58 +117,56 @@ OF_HISTOGRAMS: dict[str, type[Kernel]] = {"additive_chi2": AdditiveChi2, "skewed
 
 
 def as_any_kernel(kernel: Any) -> Kernel:
-    """Return the kernel of an alias, also scikit-learn's two, of a function, or the kernel."""
+    """Return the kernel of an alias (also scikit-learn's two) or function, or the kernel itself."""
     if isinstance(kernel, str) and kernel in OF_HISTOGRAMS:
         return OF_HISTOGRAMS[kernel]()
     return as_exact_kernel(kernel)
 
 
 def on_sphere(gamma: float, cosines: NDArray[Any]) -> Doubles:
-    """The Gaussian kernel of unit vectors as a function of their cosine."""
+    """Return the Gaussian kernel of unit vectors, given their cosine."""
     return np.exp(2 * gamma * (cosines - 1))
 
 
-def _ours(features: type[RowMap], **params: Any) -> Method:
-    """Features of this package."""
+def _ours(features: Any, **params: Any) -> Method:
+    """Return the method of a class of this package with these parameters."""
 
     def make(want: Wanted) -> Any:
         if isinstance(want.kernel, FunctionKernel) and features is not NystromFeatures:
             raise UnsuitableError("needs a kernel of gzkcore.kernels, not a function")
-        made: Any = features
-        return made(want.kernel, n_components=want.width, random_state=want.seed, **params)
+        return features(want.kernel, n_components=want.width, random_state=want.seed, **params)
 
     return make
 
 
 def _published(want: Wanted) -> Any:
-    """Gegenbauer features as published, of the degree and order that do best on rows of the fit."""
-    sample = np.asarray(dense(want.rows[:_TRIED_ROWS]), dtype=np.float64)
+    """Return published Gegenbauer features of the degree and order that do best on some rows."""
+    sample = np.asarray(dense(want.rows[:TRIED_ROWS]), dtype=np.float64)
     K = want.kernel(sample)
     norms = np.sqrt(np.einsum("ij,ij->i", sample, sample))
     if isinstance(want.kernel, Gaussian) and np.allclose(norms, 1):
         # On the unit sphere their kernel is zonal, Eq 9.
         want = replace(want, kernel=Zonal(functools.partial(on_sphere, want.gamma)))
-    found: list[tuple[float, Any]] = []
+    errors: list[tuple[float, Any]] = []
     reason: ValueError = UnsuitableError("no degree and order fit into this width")
     for degree in (*DEGREES, math.isqrt(want.width - 1)):
         for order in (1,) if want.kernel.separable else ORDERS:
             if want.width % order:
                 continue
-            make = _ours(PublishedGegenbauerFeatures, degree=degree, order=order)
-            features = make(want)
+            features = _ours(PublishedGegenbauerFeatures, degree=degree, order=order)(want)
             try:
                 Z = plain_output(features).fit(sample).transform(sample)
             except ValueError as error:
                 reason = error
                 continue
-            found.append((relative_frobenius_error(K, Z), features))
-    if not found:
+            errors.append((relative_frobenius_error(K, Z), features))
+    if not errors:
         raise reason
-    return clone(min(found, key=lambda pair: pair[0])[1])
+    return clone(min(errors, key=lambda pair: pair[0])[1])
 
 
 def _product(want: Wanted) -> Any:
-    """A product of kernels: the one given, or one for each column where that is the same."""
+    """Return features of a product of kernels, or of a kernel that is one over the columns."""
     if isinstance(want.kernel, Product):
         return ProductFeatures(want.kernel.parts, want.width, random_state=want.seed)
     dim = want.rows.shape[1]
@@ -177,20 +175,20 @@ def _product(want: Wanted) -> Any:
         raise UnsuitableError(
             "is not a product of kernels of single columns; use Gaussian or Product"
         )
-    if dim > _FEW:
+    if dim > MOST_COLUMNS:
         raise UnsuitableError(f"takes too many products for {dim} columns; group them, see Product")
     return ProductFeatures(list(enumerate(kernels)), want.width, random_state=want.seed)
 
 
 def _of_sklearn(kernel: type[Kernel], only: str, make: Callable[[Wanted], Any]) -> Method:
-    """Features of scikit-learn for one kernel."""
+    """Return the method of scikit-learn's features that `make` returns, for one kernel only."""
 
-    def made(want: Wanted) -> Any:
+    def make_sized(want: Wanted) -> Any:
         if not isinstance(want.kernel, kernel):
             raise UnsuitableError(f"is for {only}")
         return make(want).set_params(n_components=want.width, random_state=want.seed)
 
-    return made
+    return make_sized
 
 
 def _nystroem(want: Wanted) -> Any:
@@ -211,7 +209,7 @@ def _polynomial_count_sketch(want: Wanted) -> Any:
 
 
 def _additive_chi2_sampler(want: Wanted) -> Any:
-    """The most steps that fit, of the three for which it knows a good interval."""
+    """Return the sampler with as many steps as fit, at most the three that have good intervals."""
     if not isinstance(want.kernel, AdditiveChi2):
         raise UnsuitableError("is for kernel='additive_chi2' alone")
     steps = min(3, (want.width // want.rows.shape[1] + 1) // 2)
@@ -264,6 +262,6 @@ METHODS: dict[str, Method] = {
     ),
 }
 
-# The name of the method that has no features, and no width; and all names.
+# The whole kernel is a method without features, and so without a width.
 WHOLE = "whole"
 NAMES = (*METHODS, WHOLE)

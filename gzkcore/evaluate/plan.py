@@ -52,11 +52,11 @@ from .forecast import Forecast, forecasts
 
 __all__ = ["Plan", "plan"]
 
-# Features of the same number are as cheap if they and a learner on them take at most so many times
-# the operations of the cheapest.
+# Of equally many features, those compete whose operations, with a learner on them, are at most so
+# many times the fewest.
 AS_CHEAP = 4.0
-FEWEST_ROWS = 50  # of a sample that predictions are judged by
-NUMBERS = ("int", "uint", "float", "bool")  # that names of types begin with
+FEWEST_ROWS = 50  # with fewer there is no forecast of predictions
+NUMBERS = ("int", "uint", "float", "bool")  # how the names of types of numbers begin
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Plan:
         s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from at most 8,192. A ridge
         regression with the ridge lam can use about this many features, or more.
     max_error : float
-        That was asked for.
+        As it was asked for.
     whole : WholeCost or None
         Expected cost of a `KernelRidge` with the whole kernel and alpha = lam on all rows; None if
         its matrix is not positive definite.
@@ -165,39 +165,44 @@ class Plan:
         return "\n".join([*lines, "", about_data])
 
     def _shown(self) -> list[dict[str, Any]]:
-        """Return of each method the narrowest row that reaches the error, or the widest."""
-        found: dict[str, dict[str, Any]] = {}
+        """Return each method's narrowest row that reaches the error, or its widest."""
+        shown: dict[str, dict[str, Any]] = {}
         for row in sorted(self.table, key=lambda row: int(row["n_components"])):
-            last = found.get(row["method"])
+            last = shown.get(row["method"])
             if last is None or last["error"] > self.max_error:
-                found[row["method"]] = row
-        return list(found.values())
+                shown[row["method"]] = row
+        return list(shown.values())
 
     def _about_forecasts(self) -> Iterator[str]:
-        """Say what predictions will be worth."""
+        """Yield the lines about the expected error and cost of predictions."""
         learner = "KernelClassifier" if self.classify else "KernelRegressor"
         scale, unit = (100.0, " % wrong") if self.classify else (1.0, "")
-        errors = [as_plain(scale * each.error, 3) for each in self.forecasts]
+        errors = [as_plain(scale * forecast.error, 3) for forecast in self.forecasts]
         first = self.forecasts[0]
-        seconds = seconds_told(first.seconds).replace("<", "less than")
-        chosen = seconds_told(first.choice_seconds).replace("<", "less than")
+        chosen, seconds, megabytes = (
+            text.replace("<", "less than")
+            for text in (
+                seconds_told(first.choice_seconds),
+                seconds_told(first.seconds),
+                _megabytes(first.megabytes),
+            )
+        )
         yield (
             f"{learner}, which learns its own kernel, is expected to have an error of "
             f"{errors[0]}{unit} on new rows, after a choice of kernel and alpha of about "
-            f"{chosen} s and a fit of {seconds} s with "
-            f"{_megabytes(first.megabytes).replace('<', 'less than')} MB."
+            f"{chosen} s and a fit of {seconds} s with {megabytes} MB."
         )
         yield ""
         yield from aligned(
             ["model", "wrong, %" if self.classify else "error", "seconds", "MB"],
             [
                 [
-                    f"{each.size:,} {each.form}" if each.size else "whole kernel",
+                    f"{forecast.size:,} {forecast.form}" if forecast.size else "whole kernel",
                     error,
-                    seconds_told(each.seconds),
-                    _megabytes(each.megabytes),
+                    seconds_told(forecast.seconds),
+                    _megabytes(forecast.megabytes),
                 ]
-                for each, error in zip(self.forecasts, errors, strict=True)
+                for forecast, error in zip(self.forecasts, errors, strict=True)
             ],
         )
         yield "seconds: of the fit alone, after the choice"
@@ -278,8 +283,8 @@ def plan(
     >>> import numpy as np
     >>> import gzkcore
     >>> X = np.random.default_rng(0).standard_normal((600, 3))
-    >>> found = gzkcore.plan(X, max_error=1e-3, n_components=[64, 256])
-    >>> found.build()
+    >>> plan = gzkcore.plan(X, max_error=1e-3, n_components=[64, 256])
+    >>> plan.build()
     GegenbauerFeatures(kernel=Gaussian(gamma=...), n_components=256, random_state=...)
     """
     max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
@@ -335,7 +340,7 @@ def _tried(
     kernel: Kernel, widths: Sequence[int], train: Rows, test: Rows, K: Doubles, n_samples: int,
     seed: int,
 ) -> tuple[list[Trial], list[dict[str, Any]]]:  # fmt: skip
-    """Return every trial, and what the table says of it."""
+    """Return every trial, and the rows of the table."""
     trials, table = [], []
     for width in widths:
         for trial in judge(candidates(kernel, width, train, seed), train, test, K)[0]:
@@ -352,10 +357,11 @@ def _tried(
 
 
 def _recommended(trials: Sequence[Trial], max_error: float) -> Trial:
-    """Take the narrowest trial whose error is small enough, or the best of all.
+    """Return the narrowest trial whose error is small enough, or the best of all.
 
-    The narrowest, for a learner on n rows of p features takes n p^2 operations. Of several the
-    best, as `KernelFeatures` would, unless it makes features and learner `AS_CHEAP` times dearer.
+    The narrowest is the cheapest, for a learner on n rows of p features takes n p^2 operations. Of
+    several as narrow it is the best, as `KernelFeatures` chooses, unless features and learner are
+    `AS_CHEAP` times dearer with it.
     """
     reached = [trial for trial in trials if trial.error <= max_error]
     if not reached:
@@ -367,12 +373,12 @@ def _recommended(trials: Sequence[Trial], max_error: float) -> Trial:
 
 
 def _operations(trial: Trial) -> float:
-    """Return what a row takes with its features and in a learner on them."""
+    """Count operations per row: features plus learner."""
     return trial.flops + float(trial.n_components) ** 2
 
 
 def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> str:
-    """Say what to use, and why."""
+    """Return what to use, and why."""
     text = (
         f"Use {best.candidate.name} with n_components={best.n_components}: its relative error is "
         f"{best.error:.2g}"
@@ -387,7 +393,7 @@ def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> s
 
 
 def _why_not(best: Trial, trials: Sequence[Trial]) -> Iterator[str]:
-    """Say why the method with the least error at this width is not the recommended one."""
+    """Yield why the method with the least error at this width is not the recommended one."""
     same = [trial for trial in trials if trial.n_components == best.n_components]
     least = min(same, key=lambda trial: trial.error)
     if float(f"{least.error:.2g}") < float(f"{best.error:.2g}"):
@@ -398,7 +404,7 @@ def _why_not(best: Trial, trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _beyond(whole: WholeCost | None, widest: int, too_few: bool) -> Iterator[str]:
-    """Say what to use where features are too few: for a ridge, or for the error asked for."""
+    """Yield what to use if no features are enough for the ridge, or for the error."""
     if whole is None:
         return
     if whole.statistical_dimension > widest:
@@ -413,12 +419,11 @@ def _beyond(whole: WholeCost | None, widest: int, too_few: bool) -> Iterator[str
 
 
 def _width_needed(trials: Sequence[Trial], best: Trial, max_error: float) -> int | None:
-    """Extrapolate a method's error as a power of its width, if it falls."""
-    same = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
-    same.sort(key=lambda trial: trial.n_components)
-    if len(same) < 2:
+    """Return the width at which a method's error, as a power of the width, is small enough."""
+    of_method = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
+    if len(of_method) < 2:
         return None
-    first, last = same[-2:]
+    first, last = sorted(of_method, key=lambda trial: trial.n_components)[-2:]
     slope = math.log(last.error / first.error) / math.log(last.n_components / first.n_components)
     if slope > -0.1:
         return None
@@ -427,7 +432,7 @@ def _width_needed(trials: Sequence[Trial], best: Trial, max_error: float) -> int
 
 
 def _effective_dimension(cloud: Doubles) -> float:
-    """(tr C)^2 / tr C^2 of the covariance C: by the smaller of the two products."""
+    """Return (tr C)^2 / tr C^2 of the covariance C, from the smaller of the two products."""
     product = cloud @ cloud.T if cloud.shape[0] < cloud.shape[1] else cloud.T @ cloud
     squares = float(np.square(product).sum())
     return float(np.trace(product)) ** 2 / squares if squares > 0 else 0.0
@@ -436,15 +441,15 @@ def _effective_dimension(cloud: Doubles) -> float:
 # ---- arguments
 
 
-def as_rows(X: Data, asker: str) -> Rows:
-    """Return rows of numbers as they are, others encoded as `KernelRegressor` does, or raise.
+def as_rows(X: Data, caller: str) -> Rows:
+    """Return rows of numbers as they are, and others encoded as `KernelRegressor` does.
 
-    Errors about rows of numbers name who asks for them.
+    Errors about rows of numbers name the caller.
     """
     if encodes(X):
         rows: Rows = plain_output(TableEncoder()).fit_transform(X)
     else:
-        rows = check_rows(type(asker, (RowMap,), {})(), X, reset=True, finite=False)
+        rows = check_rows(type(caller, (RowMap,), {})(), X, reset=True, finite=False)
     raise_not_finite(rows)
     return rows
 
@@ -465,9 +470,9 @@ def _kind(dtype: Any) -> str:
 
 
 def as_targets(y: ArrayLike, X: Data, classify: bool) -> tuple[NDArray[Any], bool]:
-    """Return what is to be predicted, one of each row, and whether these are labels.
+    """Return the target of each row, and whether targets are labels.
 
-    Text, booleans and categories always are, numbers if `classify` says so.
+    Text, booleans and categories always are, and numbers if `classify` says so.
     """
     array = np.asarray(y)
     classify = classify or array.dtype.kind in "USb" or _kind(getattr(y, "dtype", "")) in (

@@ -34,19 +34,19 @@ _FORKS = sys.platform == "linux"  # elsewhere a fork may meet libraries that can
 
 
 class RefusedError(ValueError):
-    """The function raised: it says why it can't do the job."""
+    """The function raised an error, which says why it can't do the job."""
 
 
 class EndedError(OSError):
-    """The process ended before the job did: it says how."""
+    """The process ended before the job did, as the message says."""
 
 
 class LateError(OSError):
-    """A result took longer than it may."""
+    """A result took longer than its limit."""
 
 
 class Worker:
-    """A process that works, started when it is needed, and again if it has ended; close it.
+    """A process that does jobs, started when it is needed, and again if it has ended; close it.
 
     The function `work(task, *job)` of a module yields results that JSON can hold.
     """
@@ -59,13 +59,13 @@ class Worker:
         """Yield the results of a job, each of which may take `limit` seconds."""
         if self._process is None:
             self._start()
-        given, taken = self._process.stdin, self._process.stdout
+        requests, answers = self._process.stdin, self._process.stdout
         late = threading.Event()
         reason = died = None
         with contextlib.suppress(BrokenPipeError):
-            given.write(json.dumps(job).encode() + b"\n")
-            given.flush()
-            while line := self._line(taken, limit, late):
+            requests.write(json.dumps(job).encode() + b"\n")
+            requests.flush()
+            while line := self._line(answers, limit, late):
                 answer = json.loads(line)
                 if "result" in answer:
                     yield answer["result"]
@@ -88,7 +88,7 @@ class Worker:
             raise LateError(f"it took more than {limit:g} s")
         raise EndedError(_death(code))
 
-    def _line(self, taken: IO[bytes], limit: float, late: threading.Event) -> bytes:
+    def _line(self, answers: IO[bytes], limit: float, late: threading.Event) -> bytes:
         """Read a line; if it doesn't come in time, set `late` and end the process."""
 
         def end() -> None:
@@ -99,7 +99,7 @@ class Worker:
         timer.daemon = True
         timer.start()
         try:
-            return taken.readline()
+            return answers.readline()
         finally:
             timer.cancel()
 
@@ -122,11 +122,9 @@ class Worker:
             if self._process.stdout.readline() == b"ready\n":
                 return
             errors.seek(0)
-            said = errors.read().decode("utf-8", "replace").strip().splitlines()
-        raise OSError(
-            "the worker process could not start: "
-            + (said[-1] if said else _death(self._process.wait()))
-        )
+            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+        reason = lines[-1] if lines else _death(self._process.wait())
+        raise OSError(f"the worker process could not start: {reason}")
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -137,7 +135,7 @@ class Worker:
                     self._process.kill()
 
     def close(self) -> int:
-        """End the process and what it has started, now; return its exit code."""
+        """Kill the process and those that it has started; return its exit code."""
         if self._process is None:
             return 0
         self._kill()
@@ -150,17 +148,17 @@ class Worker:
 
 
 class _Pickler(pickle.Pickler):
-    def reducer_override(self, given: Any) -> Any:
+    def reducer_override(self, value: Any) -> Any:
         """Refuse what a new process would look for in a script that it doesn't run."""
-        if isinstance(given, type | FunctionType) and given.__module__ == "__main__":
-            raise pickle.PicklingError(f"{given.__qualname__} is defined in a script or notebook")
+        if isinstance(value, type | FunctionType) and value.__module__ == "__main__":
+            raise pickle.PicklingError(f"{value.__qualname__} is defined in a script or notebook")
         return NotImplemented
 
 
-def _pickled(given: Any) -> bytes:
+def _pickled(value: Any) -> bytes:
     file = io.BytesIO()
     try:
-        _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(given)
+        _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise ValueError(
             f"the arguments cannot be sent to another process ({error}); define functions, also "
@@ -178,11 +176,11 @@ def _death(code: int) -> str:
 
 
 def serve() -> None:
-    """Be the worker: read a function and a task, then jobs, a line each; answer in lines of JSON.
+    """Read a function and a task, then jobs, a line each; answer in lines of JSON.
 
     A line of an answer is {"result": what the function yields}, {"reason": why it raised} or
-    {"died": what it lacked, as another time it may not}; at last {"ended": exit code, "last":
-    whether this was the worker's last job}.
+    {"died": what ran out, which it may not do again}; the last is {"ended": exit code, "last":
+    whether the worker takes no more jobs}.
     """
     warnings.simplefilter("ignore")
     _end_with(int(os.environ[_PARENT]))
@@ -193,8 +191,8 @@ def serve() -> None:
     work, task = pickle.loads(source.read(size))  # noqa: S301  from the parent process
     out.write(b"ready\n")
 
-    def answer(**said: Any) -> None:
-        out.write(json.dumps(said).encode() + b"\n")
+    def answer(**content: Any) -> None:
+        out.write(json.dumps(content).encode() + b"\n")
 
     def do(job: list[Any]) -> None:
         try:
@@ -232,7 +230,7 @@ def _in_fork(do: Callable[[list[Any]], None], job: list[Any]) -> int:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent ends, however that is killed."""
+    """End this process when its parent ends, even if that is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it has ended already
