@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
+from gzkcore.rows.frames import Frame
 from gzkcore.solve.solve import conjugate_gradients
 from gzkcore.solve.wide import CrossAccumulator
 
@@ -44,7 +45,23 @@ def labels(X):
     return np.where(targets(X) > 0, "up", "down")
 
 
+def table(X):
+    """Return a table with a column of every kind."""
+    n = len(X)
+    days = np.datetime64("2024-01-01") + np.arange(n) * np.timedelta64(30, "D")
+    kinds = np.array(["flat", "house", None], dtype=object)[np.arange(n) % 3]
+    latitudes, longitudes = 80 * np.sin(X[:, 0]), 170 * np.sin(X[:, 1])
+    return Frame({
+        "size": X[:, 2], "lat": latitudes, "lon": longitudes, "day": days, "kind": kinds,
+        "always": np.ones(n),
+    })  # fmt: skip
+
+
 # ---- what a model says of rows
+
+
+def encoded(model, X):
+    return {"transform": model.transform(table(X))}
 
 
 def features(model, X):
@@ -220,6 +237,7 @@ LEARNERS = {
     "kernel-regressor": (Fitted(gzk.KernelRegressor(cv=2, random_state=0), noisy), everything_chosen),
     "kernel-regressor-noise": (varying_noise, everything_chosen),
     "kernel-classifier": (Fitted(gzk.KernelClassifier(cv=2, random_state=0), labels), classification),
+    "table-encoder": (lambda X: gzk.TableEncoder().fit(table(X)), encoded),
     "pca": (Fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
     "cca": (Fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3), correlations),
     "kmeans": (Fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),

@@ -398,6 +398,7 @@ def check_contents(root):
     """The docstring of a folder with many modules names each of them, and nothing that is gone."""
     for folder in sorted(path for path in (root / "gzkcore").iterdir() if path.is_dir()):
         modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+        modules |= {path.parent.name for path in folder.glob("*/__init__.py")}
         if len(modules) <= FILES or folder.name == "_compiled":
             continue
         text = (folder / "__init__.py").read_text(encoding="utf-8")

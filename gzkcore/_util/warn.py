@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 
 class Caught(NamedTuple):
-    """A warning that was collected."""
+    """A warning that was collected: its text, or a record that has one."""
 
-    message: str
+    message: str | Warning
     category: type[Warning]
 
 
@@ -26,8 +26,9 @@ INSIDE = {"gzkcore", "sklearn", "joblib", "contextlib", "concurrent", "threading
 _collected: ContextVar[list[Caught] | None] = ContextVar("_collected", default=None)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn as `warnings.warn` does, of the caller's line, unless this thread collects warnings."""
+    category = type(message) if isinstance(message, Warning) else category
     collected = _collected.get()
     if collected is None:
         warnings.warn(message, category, stacklevel=_level_of_caller())

@@ -16,7 +16,7 @@ from gzkcore._util.files import check_writable
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
-    from gzkcore.rows.meaning import Reading
+    from gzkcore.rows.text import Reading
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
@@ -103,7 +103,7 @@ def reading_of(
     encoding: str | None = None,
 ) -> "Reading":  # fmt: skip
     """Return how a table is to be read by these options."""
-    from gzkcore.rows.meaning import DEFAULT
+    from gzkcore.rows.text import DEFAULT
 
     if thousands not in (None, *".,"):
         raise ValueError(

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from gzkcore._util.typing import Doubles
 from gzkcore.rows.frames import Frame, kind_of
-from gzkcore.rows.meaning import TEXT
+from gzkcore.rows.text import TEXT
 from gzkcore.rows.values import Values
 from gzkcore.tabular.table_encoder import TableEncoder
 

@@ -27,7 +27,7 @@ from .arguments import (
 from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
-    from gzkcore.rows.meaning import Reading
+    from gzkcore.rows.text import Reading
 
     from .frame_rows import FrameRows
 
@@ -282,7 +282,7 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     """Say what the test does not show, and what other target may be meant."""
     import numpy as np
 
-    from gzkcore.rows.meaning import DATE
+    from gzkcore.rows.text import DATE
 
     from .hints import about_dates, about_decades
 

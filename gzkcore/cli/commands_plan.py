@@ -47,7 +47,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from gzkcore.rows.meaning import Reading
+    from gzkcore.rows.text import Reading
 
 # Options that gzkcore fit has too.
 OF_FIT = ("target", "lat", "lon", "columns", "drop", "classify", *READING_OPTIONS)

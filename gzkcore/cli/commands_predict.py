@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gzkcore.rows.files import Table
-    from gzkcore.rows.meaning import Reading
+    from gzkcore.rows.text import Reading
 
     from .recipes import Recipe
 
@@ -92,7 +92,7 @@ def predict(
     """
     from gzkcore._util.model_io import load
     from gzkcore.rows.files import open_table
-    from gzkcore.rows.meaning import DEFAULT
+    from gzkcore.rows.text import DEFAULT
 
     from .recipes import recipe_in
 
@@ -169,8 +169,6 @@ def _named(columns: list[str]) -> str:
 def _predict_table(
     table: "Table", output: Path, predictor: "_Predictor", notes: list[str]
 ) -> dict[str, Any]:
-    from gzkcore.tabular.looks import Look
-
     recipe, new = predictor.recipe, predictor.new
     table.require(recipe.columns, of_model=True)
     check_output(table, output, list(new), predictor.force)
@@ -180,7 +178,7 @@ def _predict_table(
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
     n_rows, encoder = 0, predictor.fitted.encoder_
-    looks = encoder._looks = [Look(column) for column in encoder.columns_]
+    drifts = encoder._drifts = [column.drift() for column in encoder.columns_]
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
@@ -191,7 +189,7 @@ def _predict_table(
     with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(recipe.columns, compute, new, output):
             report("predicting", done)
-    notes += [*table.notes, *filter(None, (look.told("data row {}", 1) for look in looks))]
+    notes += [*table.notes, *filter(None, (drift.remark("data row {}", 1) for drift in drifts))]
     return {"rows": n_rows}
 
 

@@ -8,7 +8,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import fitted_to, told_apart
 from gzkcore.evaluate.draw import COLORS, INK, as_written, plain_numbers
 from gzkcore.rows.frames import Frame, kind_of
-from gzkcore.rows.meaning import DATE, TEXT
+from gzkcore.rows.text import DATE, TEXT
 from gzkcore.rows.values import Values
 
 from .pictures import LONG_LABEL, LONG_NAME

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
-from gzkcore.rows.categories import FREQUENT, mostly_different
 from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
@@ -23,9 +22,10 @@ from gzkcore.rows.frames import (
     typed,
 )
 from gzkcore.rows.index import is_comment
-from gzkcore.rows.meaning import DATE, NUMBER, TEXT
+from gzkcore.rows.text import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
+from gzkcore.tabular.columns.cells import FEW_LEVELS, mostly_different
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -412,7 +412,7 @@ def _few_texts(column: Values) -> list[str] | None:
         return None
     if are_booleans(texts):
         texts = {*as_booleans(np.array([*texts], dtype=object))}
-    return sorted(texts) if len(texts) <= FREQUENT else []
+    return sorted(texts) if len(texts) <= FEW_LEVELS else []
 
 
 def _targets(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.rows.categories import doubt_in
-from gzkcore.rows.numeric import skewness
+from gzkcore.rows.doubts import doubt_in
 from gzkcore.rows.values import Values
+from gzkcore.tabular.columns.number import skewness
 
 from .arguments import listed
 
@@ -126,6 +126,5 @@ def about_blocks(name: str, column: Values) -> str:
 
 def doubtful_texts(column: Values) -> str:
     """Say what the texts of a column seem to be, and the remedy; "" if they are just text."""
-    seem, example = doubt_in({str(text) for text in column if text is not None})
-    kind = "may be dates that were not understood" if seem == "dates" else "seem to be numbers"
-    return f"texts such as {example!r} {kind}; {REMEDIES[seem]}" if seem else ""
+    example, remedy = doubt_in({str(text) for text in column if text is not None})
+    return f"texts such as {example!r} seem to be no text; {remedy}" if example else ""

@@ -27,6 +27,7 @@ from gzkcore.evaluate.draw import (
 from gzkcore.solve.kernel_system import HELD_ROWS
 from gzkcore.solve.preconditioners import FEW_COLUMNS
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
+from gzkcore.tabular.columns.number import Number
 
 from .cells import GLOBE, Cells, Window
 from .recipes import PLACE
@@ -396,12 +397,12 @@ def length_km(model: Any, places: Doubles) -> float:
         return EARTH_KM * float(lengths.mean())
     degrees = []  # that a unit of each encoded column is
     for column in model.encoder_.columns_:
-        if "scale" in column:
-            unit = float(column["scale"])
-            if column["name"] == PLACE[1]:
+        if isinstance(column, Number):
+            unit = column.scale
+            if column.name == PLACE[1]:
                 unit *= math.cos(math.radians(float(np.median(places[:, 0]))))
-            if "quantiles" in column:  # of ranks where most values lie: normal scores of -1 and 1
-                unit *= np.diff(np.quantile(column["quantiles"], [0.159, 0.841]))[0] / 2
+            if column.quantiles is not None:  # where most values lie: normal scores of -1 and 1
+                unit *= np.diff(np.quantile(column.quantiles, [0.159, 0.841]))[0] / 2
             degrees.append(unit)
     return DEGREE_KM * float(np.min(lengths * np.array(degrees)))
 

@@ -15,9 +15,9 @@ from gzkcore._util.typing import Report
 from gzkcore._util.wording import seconds_told, shortened
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
-from gzkcore.rows.meaning import NUMBER
+from gzkcore.rows.text import NUMBER
 from gzkcore.sphere.globe import off_globe
-from gzkcore.tabular.table_encoder import place_columns
+from gzkcore.tabular.columns.place import place_columns
 
 from .effects import draw_column, effect_of
 from .maps import draw_map_of_errors, map_of

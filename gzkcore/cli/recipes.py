@@ -30,7 +30,7 @@ class Recipe:
     west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
     # The values of columns of text that have few.
     seen: dict[str, list[str]] = field(default_factory=dict)
-    forms: dict[str, list[str]] = field(default_factory=dict)  # see `gzkcore.rows.meaning`
+    forms: dict[str, list[str]] = field(default_factory=dict)  # see `gzkcore.rows.text`
     missing: list[str] = field(default_factory=list)  # words for a missing value
     window: list[float] = field(default_factory=list)  # of the places of the fit, see `cells`
 
@@ -81,8 +81,8 @@ def place_names(model: Any, recipe: Recipe) -> tuple[str, ...] | None:
 
 def places_among(model: Any) -> tuple[str, ...]:
     """Return the columns that a model takes for latitude and longitude, none without both."""
-    names = {column["kind"]: str(column["name"]) for column in model.encoder_.columns_}
-    return tuple(names[kind] for kind in PLACE if kind in names)
+    places = (column.names for column in model.encoder_.columns_ if column.kind == "place")
+    return tuple(next(places, ()))
 
 
 def rows_at(model: Any, recipe: Recipe) -> Callable[[Doubles], Any] | None:

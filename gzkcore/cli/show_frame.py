@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
+from gzkcore.tabular.columns.place import NO_PLACES
 from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
-from gzkcore.tabular.table_encoder import NO_PLACES
 
 from .arguments import words_of
 from .baselines import CONSTANTS

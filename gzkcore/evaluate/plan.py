@@ -41,10 +41,10 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.classification import distinct
 from gzkcore.rows.sources import is_dask
-from gzkcore.rows.values import missing_of
 from gzkcore.solve.cost import WholeCost, cost_of
 from gzkcore.solve.solve import NotPositiveDefinite
-from gzkcore.tabular.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of
+from gzkcore.tabular.columns.cells import CATEGORICAL_DTYPES, cells_of
+from gzkcore.tabular.table_encoder import TableEncoder
 from gzkcore.theory import statistical_dimension
 
 from .draw import draw_plan
@@ -462,7 +462,7 @@ def encodes(X: Any) -> bool:
         return bool(np.ndim(X) == 2 and np.asarray(X).dtype.kind in "OUSmM")
     if not all(_kind(dtype).startswith(NUMBERS) for dtype in X.dtypes):
         return True
-    return any(missing_of(values).any() for values, _ in columns_of(X)[1])
+    return any(cells.missing.any() for cells in cells_of(X)[0])
 
 
 def _kind(dtype: Any) -> str:

@@ -55,6 +55,7 @@ ZONED = "zoned"  # the second part of the form of such a column
 UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are read as UTC"
 # Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
 DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
+DAY_SECONDS = 86400.0
 DAYS = 19000101, 21001231  # whole numbers between these may be days
 EXCEL, EXCEL_FIRST = (35_000, 60_000), np.datetime64("1899-12-30")  # days from 1995 to 2064
 OF_DAYS = re.compile(  # a name

@@ -35,8 +35,8 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted, in_list, named_columns
 
 from . import columnar, csv_text
-from .index import SEEN, is_index, may_be_index
-from .meaning import DEFAULT, Reading
+from .index import MOST_ROWS, is_index, may_be_index
+from .text import DEFAULT, Reading
 from .values import (
     DECIMAL_COMMA,
     BadValueError,
@@ -164,7 +164,7 @@ class Table:
         self.of_numbers: str | None = None  # the column in which any text is taken as missing
         self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
         self.words: dict[str, str] = {}  # a word for a missing value of a column
-        self.forms: dict[str, list[str]] = {}  # of columns of text, see `meaning`
+        self.forms: dict[str, list[str]] = {}  # of columns of text, see `text`
         self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one
@@ -209,7 +209,7 @@ class Table:
     def _first_values(self, name: str) -> list[Any]:
         """Return the first values of a column."""
         _, columns, _ = next(self.columns([name]))
-        return [plain_value(value) for value in columns[name][:SEEN]]
+        return [plain_value(value) for value in columns[name][:MOST_ROWS]]
 
     def beside(self, name: str) -> list[str]:
         """Return all other columns of values, and of as many rows, but for a saved index."""

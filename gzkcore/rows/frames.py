@@ -1,7 +1,7 @@
 """Tables in memory with columns of numbers, dates and text, also with missing values.
 
 All values of a column determine its kind, except missing ones: "number" if nearly all are numbers,
-"date" if nearly all are dates, see `meaning`, else "text". A few texts among numbers are more often
+"date" if nearly all are dates, see `text`, else "text". A few texts among numbers are more often
 errors than categories, and taken as missing; a column that is mostly numbers, but not nearly, is
 refused, unless it is a short list of codes.
 """
@@ -20,7 +20,7 @@ from gzkcore._util.warn import warn
 
 from .dates import NEITHER, ORDERS, dates_of
 from .files import Table
-from .meaning import DATE, NUMBER, TEXT, DoubtError, Meaning, days_of, meaning_of, tell
+from .text import DATE, NUMBER, TEXT, DoubtError, Meaning, days_of, meaning_of, tell
 from .values import MISSING, Values, as_number, bare, doubtful_point, plain_value
 
 KINDS = (NUMBER, DATE, TEXT)

@@ -9,7 +9,7 @@ import numpy as np
 from .dates import DATED
 from .values import Values, as_number, missing_of
 
-SEEN = 1000  # rows that tell whether a column is an index
+MOST_ROWS = 1000  # So many first rows tell whether a column is an index.
 FEWEST = 10  # rows from which on it is no chance that a column counts them
 NEARLY_EMPTY = 0.9  # a choice: the share of gaps from which on a column without a name is a comment
 UNNAMED = re.compile(r"|Unnamed: \d+(\.\d+)*")  # how pandas and we call columns without a name
@@ -28,7 +28,7 @@ def is_index(name: str, place: int, values: Sequence[Any], *, saved: bool = Fals
     Without a name of its own it is one if it counts, or has whole numbers or texts of which none is
     there twice and none is a date; with a name such as `index` or `X` if it counts the rows.
     """
-    numbers = np.array([as_number(value) for value in values[:SEEN]])
+    numbers = np.array([as_number(value) for value in values[:MOST_ROWS]])
     if not saved and not _is_saved(name, place):
         counts = len(numbers) >= FEWEST and numbers[0] in (0, 1)
         is_named = COUNTS.fullmatch(name) is not None

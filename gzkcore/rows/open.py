@@ -11,8 +11,8 @@ from gzkcore._util.validation import check_integer, first_not_finite
 from gzkcore._util.warn import warn
 
 from .files import open_table
-from .meaning import Reading
 from .sources import Source, is_dask, is_source
+from .text import Reading
 
 __all__ = ["open_batches"]
 

@@ -418,7 +418,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             each = np.where(gone, np.nan, unscaled * self._scales[:, None])
             each = each[:, 0] if self._flat else each
             if hasattr(X, "columns"):
-                names = [self.encoder_.columns_[place]["name"] for place in places]
+                names = self.feature_names_in_[places]
                 results.append(dict(zip(names, np.moveaxis(each, -1, 0), strict=True)))
             else:
                 every = np.full((*each.shape[:-1], self.n_features_in_), np.nan)

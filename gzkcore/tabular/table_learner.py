@@ -228,7 +228,7 @@ class TableLearner(BaseEstimator):
             rows = encoder.transform(X)
         check_lengths(rows, y)
         Y = targets(y, rows)
-        if encoder.skewed():
+        if encoder.has_logarithms():
             encoder, rows = _likelier((encoder, rows), X, Y, used)
         whole = None
         if drawn is not None and not drawn.complete:
@@ -239,7 +239,7 @@ class TableLearner(BaseEstimator):
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
-        report = Report(sentences=encoder.remarks())
+        report = Report(sentences=[str(remark) for remark in encoder.remarks()])
         _tell_codes(Y if used is None else Y[used], report)
         if whole is not None:
             report.say(
@@ -346,9 +346,8 @@ class TableLearner(BaseEstimator):
             rates = prior * rates + np.square(slopes).mean(axis=1)
         sums = np.bincount(sources, rates * variances, minlength=self.n_features_in_)
         shares: Doubles = sums / sums.sum()
-        for i, column in enumerate(self.encoder_.columns_):
-            if column["kind"] == "latitude":  # which the columns of the place are from
-                shares[i] = shares[column["other"]] = shares[i] / 2
+        for column in self.encoder_.columns_:  # those of a place are all of its latitude
+            shares[column.inputs] = shares[column.inputs[0]] / len(column.inputs)
         return shares
 
     def _form(self, table: TableRows, trials: Trials, best: Candidate, seconds: float) -> Form:

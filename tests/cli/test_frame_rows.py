@@ -12,7 +12,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
-from gzkcore.rows.categories import what_texts_seem
+from gzkcore.rows.doubts import what_texts_seem
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
 from gzkcore.tabular.kernel_regressor import KernelRegressor

@@ -12,6 +12,7 @@ from gzkcore.cli import maps
 from gzkcore.cli.recipes import PLACE
 from gzkcore.rows.frames import Frame
 from gzkcore.sphere.globe import EARTH_KM
+from gzkcore.tabular.columns.number import Number
 
 
 def box(south, north, west, east, n=500):
@@ -374,7 +375,8 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
 @pytest.mark.parametrize("kernel", [Matern(1.5, [2.0, 4.0]), Laplacian([0.5, 0.25])])
 @pytest.mark.parametrize("on_sphere", [True, False])
 def test_the_lengthscale_of_every_kernel_in_kilometres(kernel, on_sphere):
-    columns = [{"name": "latitude", "scale": 3.0}, {"name": "longitude", "scale": 1.0}]
+    columns = [Number(name, place) for place, name in enumerate(PLACE)]
+    columns[0].scale, columns[1].scale = 3.0, 1.0
     encoder = SimpleNamespace(on_sphere_=on_sphere, columns_=columns)
     km = maps.length_km(
         SimpleNamespace(kernel_=kernel, encoder_=encoder), np.array([[0.0, 5.0], [0.0, 7.0]])
@@ -391,7 +393,7 @@ def test_degrees_of_longitude_are_shorter_in_the_north(far):
     frame.values["height"] = np.arange(len(places)) * 1.0  # places alone are on the sphere
     encoder = TableEncoder().fit(frame)
     encoder.columns_.pop()
-    assert ["quantiles" in column for column in encoder.columns_] == [False, far]
+    assert [column.quantiles is not None for column in encoder.columns_] == [False, far]
     model = SimpleNamespace(kernel_=Matern(1.5, [50.0, 1.0]), encoder_=encoder)
     parallel = EARTH_KM * np.radians(20) * np.cos(np.radians(75))
     assert maps.length_km(model, places) == pytest.approx(parallel / 12**0.5, rel=0.25)

@@ -174,8 +174,7 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     truth = np.arange(10.0)
     shuffled = {"a, b": 2.0 * rise, "c": 2.0}
-    kinds = {"a": "latitude", "b": "longitude", "c": "number"}
-    places = [{"name": name, "kind": kind} for name, kind in kinds.items()]
+    columns = [SimpleNamespace(names=["a", "b"], kind="place")]
     found = SimpleNamespace(
         rows=SimpleNamespace(
             recipe=SimpleNamespace(target="y", columns=["a", "b", "c"]),
@@ -189,7 +188,7 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
             predicted=truth + 1,
             methods=[{"rmse": 1.0, "r2": 0.8788}],
         ),
-        model=SimpleNamespace(encoder_=SimpleNamespace(columns_=places)),
+        model=SimpleNamespace(encoder_=SimpleNamespace(columns_=columns)),
         places=None,
     )
     pictures.draw_frame(found, Path("fit.png"), "data.csv")

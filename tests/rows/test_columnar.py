@@ -15,7 +15,7 @@ import pytest
 from gzkcore import open_batches
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
-from gzkcore.rows.meaning import Reading
+from gzkcore.rows.text import Reading
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 feather = pytest.importorskip("pyarrow.feather", reason="the extra `cli` is not installed")

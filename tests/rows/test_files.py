@@ -12,7 +12,7 @@ from gzkcore import open_batches
 from gzkcore.rows import files as tables
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
-from gzkcore.rows.meaning import Reading
+from gzkcore.rows.text import Reading
 
 DOUBLE = np.dtype(np.float64)
 EXTRA = "the extra `cli` is not installed"

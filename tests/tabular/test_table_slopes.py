@@ -60,9 +60,9 @@ STEPS = {
 @pytest.mark.parametrize("region", [False, True])
 def test_slopes_are_differences_in_units_of_the_user(region, flat):
     model, new = fitted(region, flat), table(region)[:7]
-    kinds = {column["name"]: column["kind"] for column in model.encoder_.columns_}
-    assert kinds["lat"] == ("number" if region else "latitude")
-    assert "unit" in model.encoder_.columns_[2]  # logarithms
+    kinds = {column.name: column.kind for column in model.encoder_.columns_}
+    assert kinds["lat"] == ("number" if region else "place")
+    assert model.encoder_.columns_[2].unit  # logarithms
     y, slopes = model.predict(new[[*new][::-1]], return_gradient=True)
     assert (y == model.predict(new)).all()
     assert [*slopes] == ["lat", "income", "lon", "when"]
@@ -176,7 +176,7 @@ def test_columns_encoded_by_ranks_have_none():
     x = np.random.default_rng(0).standard_normal(200)
     X = pd.DataFrame({"a": x, "far": np.where(np.arange(200) == 7, 1e6, x[::-1])})
     model = KernelRegressor(kernel=SMOOTH, random_state=0).fit(X, x)
-    assert "quantiles" in model.encoder_.columns_[1]
+    assert model.encoder_.columns_[1].quantiles is not None
     assert [*model.predict(X[:3], return_gradient=True)[1]] == ["a"]
 
 
@@ -186,7 +186,7 @@ def test_a_latitude_encoded_by_ranks_has_none_beside_a_longitude():
     X.loc[7, "lat"], X["height"] = 46.0, rng.random(300)
     y = X["lon"] + X["height"] + 0.1 * rng.standard_normal(300)
     model = KernelRegressor(kernel=SMOOTH, random_state=0).fit(X, y)
-    assert "quantiles" in model.encoder_.columns_[0]
+    assert model.encoder_.columns_[0].quantiles is not None
     slopes = model.predict(X[:3], return_gradient=True)[1]
     assert [*slopes] == ["lon", "height"]
     km = DEGREE * np.cos(np.radians(X["lat"][:3]))

@@ -13,7 +13,6 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 
-from .categories import are_answers
 from .dates import (
     DAY_FIRST,
     MONTH_FIRST,
@@ -36,6 +35,8 @@ FEW = 0.1  # a choice: up to this share of a column's texts are taken as missing
 LOOKED_AT = 20_000  # texts, spread over the column, that tell how its numbers are written
 TRIED = 100  # texts, spread over the column, that must mostly be dates before all are tried
 MARKS = frozenset({"-", "--", "---", ".", "..", "*", "\u2013", "\u2014"})  # none, among numbers
+NEARLY_ALL = 0.95  # So large a share of texts must fit a pattern that a column is said to have.
+ANSWERS = r"([1-9]\d?)(?:,([1-9]\d?))?"  # the numbers of one or two choices, in order
 MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 MULTIPLE = "k, M or B"  # as a unit
 CLOCK = ["clock"]  # the form of hours
@@ -265,6 +266,13 @@ def _marks_of(digits: list[str], reading: Reading) -> tuple[str, str] | None:
     if not of["."] and (mixed or reading.may_have_commas):
         raise _doubt(of[","][0])
     return ",", "."
+
+
+def are_answers(texts: list[str]) -> bool:
+    """Say whether nearly all texts may be the numbers of choices, such as 4 and 1,4."""
+    found = [match for text in texts if (match := re.fullmatch(ANSWERS, text))]
+    rising = sum(m[2] is None or int(m[1]) < int(m[2]) for m in found)
+    return rising >= NEARLY_ALL * len(texts)
 
 
 def _doubt(text: str) -> DoubtError:

@@ -1,0 +1,188 @@
+"""Columns of text, booleans and categorical types: the levels, and the columns that encode them.
+
+Two levels become 0 and 1. Each level of up to MOST_COLUMNS has a column of 0 and 1, so that
+different levels have the squared distance 2. More levels have codes: rows of CODE random signs over
+CODE^(1/2), with about the same distances. A level that no row of the fit had has zeros, at the
+squared distance 1 of all others. A missing value, or empty text, is a level too. Levels that have
+an order also give their ranks as a number.
+
+Levels are compared as text: True, 1 and 1.0 are equal, and so is the text True if a column had no
+other text than True and False.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.remark import Remark
+from gzkcore._util.state import number, sequence, stored, text
+from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import counted
+from gzkcore.rows.doubts import doubt_in
+from gzkcore.rows.values import Values
+from gzkcore.tabular.remarks import done
+
+from .cells import FEW_LEVELS, LEVELS, TEXTS, Cells
+from .column import Column, Drift
+
+MOST_COLUMNS, CODE = 256, 128
+# The first levels, by their number of rows, may have a length of their own, and stand for new ones.
+FREQUENT = FEW_LEVELS
+# Levels of a column that was text of true and false: booleans and numbers are spelt so there.
+SPELT = {"1": "True", "0": "False"}
+
+
+class Category(Column):
+    """A column of levels.
+
+    Attributes
+    ----------
+    levels : list of str
+        Those that are encoded: the frequent ones first. "" is a missing value.
+    first : str or None
+        Of two levels the one that is 0.
+    order : list of str or None
+        The levels, least first, if they have an order.
+    mean, scale : float
+        Of the ranks in this order.
+    """
+
+    _state = stored(
+        levels=sequence(text()),
+        first=text().if_there(),
+        order=sequence(text()).if_there(),
+        mean=number().if_there(),
+        scale=number().if_there(),
+    )
+    kind = "category"
+    HOLDS = (LEVELS, TEXTS)
+
+    first: str | None = None
+    order: list[str] | None = None
+
+    def learn(self, cells: Cells) -> None:
+        """Learn the levels, and their order if the table knows it."""
+        levels, counts = cells.levels
+        if len(levels) == 2 and (cells.order is None or len(cells.order) == 2):
+            self.first, self.levels = str(levels[0]), [str(levels[1])]
+        else:
+            by_count = levels[np.argsort(-counts, kind="stable")].tolist()
+            self.levels = [*sorted(by_count[:FREQUENT]), *sorted(by_count[FREQUENT:])]
+            if cells.order is not None:
+                in_order = [cells.order.index(level) for level in levels if level]
+                ranks = np.repeat(in_order, counts[levels != ""])
+                self.order = cells.order
+                self.mean, self.scale = float(ranks.mean()), float(ranks.std()) or 1.0
+        if cells.holds == TEXTS:
+            doubt_texts(self, cells, "taken for categories")
+
+    @property
+    def all_levels(self) -> list[str]:
+        """The levels of the fit; "" is missing."""
+        return [*self.levels, *([] if self.first is None else [self.first])]
+
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """Return the groups of encoded columns: the rank, if there is one, and the levels."""
+        ranks = [] if self.order is None else [("number", [self.name])]
+        names = [f"{self.name}={level}" for level in self.levels]
+        if len(self.levels) > MOST_COLUMNS:
+            names = [f"{self.name} code {place}" for place in range(1, CODE + 1)]
+        return [*ranks, ("levels", names)]
+
+    def own_lengths(self, kind: str, width: int) -> int:
+        """Return how many levels may have a length of their own: the frequent ones."""
+        return FREQUENT if kind == "levels" and width == len(self.levels) else 0
+
+    def read(self, *cells: Cells) -> Values:
+        """Return the levels of new rows, spelt as in the fit."""
+        texts = cells[0].texts
+        if not {*self.all_levels} <= {*SPELT.values(), ""}:
+            return texts
+        return np.array([SPELT.get(text, text) for text in texts], dtype=object)
+
+    def encode(self, values: Values, drift: Any) -> Doubles:
+        """Return encoded rows."""
+        drift.add(values, self.unknown(values)[:, 0] & (values != ""))
+        return self._encoded(values)
+
+    def _encoded(self, texts: Values) -> Doubles:
+        codes = self._codes()
+        places = {level: place for place, level in enumerate(self.levels)}
+        encoded = np.zeros((len(texts), codes.shape[1]))
+        known = [(row, places[text]) for row, text in enumerate(texts) if text in places]
+        if known:
+            rows, levels = np.transpose(known)
+            encoded[rows] = codes[levels]
+        if self.order is None:
+            return encoded
+        ranks = {level: (rank - self.mean) / self.scale for rank, level in enumerate(self.order)}
+        return np.column_stack([[ranks.get(text, 0.0) for text in texts], encoded])
+
+    def _codes(self) -> Doubles:
+        """Return what encodes each level, of shape (n_levels, n_columns)."""
+        n_levels = len(self.levels)
+        if n_levels <= MOST_COLUMNS:
+            return np.eye(n_levels)
+        signs = np.random.RandomState(0).randint(0, 2, (n_levels, CODE))
+        return np.asarray((2.0 * signs - 1.0) / math.sqrt(CODE))
+
+    def unknown(self, values: Values) -> NDArray[np.bool_]:
+        """Return which rows have a level that no row of the fit had."""
+        known = {*self.all_levels}
+        return np.array([text not in known for text in values], dtype=bool)[:, None]
+
+    def variants(self) -> Doubles | None:
+        """Return the encodings of the frequent levels."""
+        return self._encoded(np.array(self.all_levels[:FREQUENT], dtype=object))
+
+    def drift(self) -> Drift:
+        """Return what collects levels that the fit has not seen."""
+        return LevelDrift(self)
+
+    def remarks(self) -> list[Remark]:
+        """Return what was done to the levels."""
+        kinds = {
+            "categories": True,
+            "coded levels": len(self.levels) > MOST_COLUMNS,
+            "ordered levels": self.order is not None,
+            "missing level": "" in self.all_levels,
+        }
+        return [done(kind, self.name) for kind, so in kinds.items() if so]
+
+
+class LevelDrift(Drift):
+    """Levels of new rows that no row of the fit had."""
+
+    def __init__(self, column: Category) -> None:
+        self.column = column
+        self.n_rows, self.example = 0, ""
+
+    def add(self, texts: Values, new: NDArray[np.bool_]) -> None:
+        """Add levels, and which of them are new."""
+        if new.any():
+            self.example = self.example or texts[int(np.argmax(new))]
+            self.n_rows += int(new.sum())
+
+    def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
+        """Return that there are new levels, if there are."""
+        if not self.n_rows:
+            return None
+        rows, name = counted(self.n_rows, "row"), self.column.name
+        sentence = (
+            f"column {name!r} has levels that the fit did not see, in {rows}, such as "
+            f"{self.example!r}: they are unknown"
+        )
+        return Remark("new levels", self.column.names, sentence)
+
+
+def doubt_texts(column: Column, cells: Cells, done_to_it: str) -> None:
+    """Warn where texts that were not read as numbers or dates seem to be some."""
+    example, remedy = doubt_in({*map(str, cells.values[~cells.missing])})
+    if example:
+        column.doubt(
+            "doubtful text",
+            f"column {cells.name!r} is {done_to_it}: it holds texts such as {example!r}",
+            remedy,
+        )

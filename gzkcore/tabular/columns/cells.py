@@ -1,0 +1,309 @@
+"""The values of a table's columns as they come, from files, frames, arrays or Dask.
+
+Whatever has columns becomes a list of `Cells`: numbers, dates and durations in seconds, levels of
+categories, or text that nobody has looked at yet. `Cells.read` finds out what such text means.
+"""
+
+import datetime
+import decimal
+import functools
+import numbers
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gzkcore._util.memory import check_fits_dense
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.validation import NO_ROWS, as_table, check_sparse
+from gzkcore._util.warn import warn
+from gzkcore.rows.dates import seconds_of, seconds_of_array
+from gzkcore.rows.frames import Frame, as_frame
+from gzkcore.rows.text import (
+    DATE,
+    DEFAULT,
+    NUMBER,
+    DoubtError,
+    Meaning,
+    days_of,
+    meaning_of,
+    tell,
+)
+from gzkcore.rows.values import Values, bare, missing_of
+
+# What cells hold; those of the first three are numbers, in seconds where they are times.
+NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
+# Types of columns in data frames that are categories, though their values may be numbers.
+CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
+DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
+WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
+FEW_LEVELS = 32  # So few different texts are categories, however many rows there are.
+NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
+
+
+@dataclass
+class Cells:
+    """The values of a column of a table."""
+
+    name: str
+    values: Values
+    holds: str  # one of those above
+    place: int = 0  # of the column in the table
+    logarithms: bool = True  # whether numbers may be encoded by their logarithms
+    order: list[str] | None = None  # of the levels, least first, if the table knows it
+    form: list[str] = field(default_factory=list)  # how text has numbers or dates written
+
+    @functools.cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which values are missing."""
+        return missing_of(self.values)
+
+    @functools.cached_property
+    def texts(self) -> Values:
+        """The values as text; a missing one is empty."""
+        return texts_of(self.values, self.missing)
+
+    @functools.cached_property
+    def levels(self) -> tuple[Values, Integers]:
+        """The different texts, and how often each is there."""
+        return np.unique(self.texts, return_counts=True)
+
+    def only_tells_rows_apart(self) -> bool:
+        """Say whether these are texts of which nearly every row has another."""
+        if self.holds not in (LEVELS, TEXTS) or self.order is not None:
+            return False
+        gone = int(self.missing.sum())
+        return mostly_different(len(self.levels[0]) - (gone > 0), len(self.values) - gone)
+
+    def read(self) -> "Cells":
+        """Return numbers or dates where text stands for these, dates where numbers do."""
+        if self.holds == TEXTS:
+            meant = _meaning_of(self.name, self.values)
+            if meant is None:
+                return self
+            values, holds = _in_numbers(self.name, meant)
+        elif self.holds == NUMBERS and (days := days_of(self.values)) is not None:
+            meant = days
+            tell(self.name, self.values, meant)
+            values, holds = seconds_of_array(meant.values), DATES
+        else:
+            return self
+        return replace(self, values=values, holds=holds, form=meant.form)
+
+    def read_as(self, holds: str, form: list[str]) -> Doubles:
+        """Return the numbers of a column that held numbers, dates or durations in the fit.
+
+        Text may stand for them, written in the form that it had there.
+        """
+        if self.holds in (LEVELS, TEXTS):
+            return _numbers_of_objects(self.name, self.values, holds, form)
+        values: Doubles = self.values.astype(np.float64)
+        to_dates = (holds, self.holds) == (DATES, NUMBERS)
+        if to_dates and (meant := days_of(values, surely=True)):
+            tell(self.name, values, meant)
+            return seconds_of_array(meant.values)
+        if self.holds != holds and not np.isnan(values).all():
+            has = f"{self.holds} now"
+            if self.holds == NUMBERS:
+                has = f"{values[~np.isnan(values)][0]:g} now"
+            remedy = ", of numbers by pandas.to_datetime" if to_dates else ""
+            raise ValueError(
+                f"column {self.name!r} had {holds} in fit, but has {has}; pass {holds}{remedy}"
+            )
+        return values
+
+
+def cells_of(X: Any, wanted: Callable[[list[str]], list[str]] = list) -> tuple[list[Cells], bool]:
+    """Return the columns of a table, and whether these have names.
+
+    Of a frame only those that are `wanted` of its names; a column that is not there is all 0.
+    """
+    X = as_frame(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return _of_frame(X, wanted), True
+    if sparse.issparse(X):
+        check_sparse(X)
+        check_fits_dense(X)
+        X = X.toarray()
+    columns = enumerate(as_table(X).T)
+    return [_of_series(column, f"x{place}") for place, column in columns], False
+
+
+def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]]) -> list[Cells]:
+    names = [str(name) for name in X.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has two columns named {twice!r}; rename one")
+    if len(X) == 0:
+        raise ValueError(NO_ROWS.format("X"))
+    if not names:
+        raise ValueError("X has no columns; pass one or more")
+    labels = dict(zip(names, X.columns, strict=True))
+    columns = [
+        _of_series(X[labels[name]], name)
+        if name in labels
+        else Cells(name, np.zeros(len(X)), NUMBERS)
+        for name in wanted(names)
+    ]
+    if isinstance(X, Frame):  # whose texts were looked at when the file was read
+        for cells in columns:
+            cells.holds = LEVELS if cells.holds == TEXTS else cells.holds
+    return columns
+
+
+def _of_series(series: Any, name: str) -> Cells:
+    """Return a column of a frame or an array."""
+    kind = str(series.dtype).partition("(")[0]
+    if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
+        unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
+        return Cells(name, seconds_of_array(np.asarray(series, dtype=f"M8[{unit}]")), DATES)
+    values = np.asarray(series)
+    if kind.lower() in CATEGORICAL_DTYPES:
+        return Cells(name, values.astype(object), LEVELS, order=_order_of(series.dtype))
+    if values.dtype.kind in "mM":
+        holds = DATES if values.dtype.kind == "M" else DURATIONS
+        return Cells(name, seconds_of_array(values), holds)
+    if values.dtype.kind in "iuf":
+        values = values.astype(np.float64)
+        check_finite(values, name)
+        return Cells(name, values, NUMBERS)
+    return _of_objects(values.astype(object), name)
+
+
+def _order_of(dtype: Any) -> list[str] | None:
+    """Return the levels of a type whose order pandas or Polars knows, least first."""
+    if not (getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"):
+        return None
+    levels = np.array([*dtype.categories], dtype=object)
+    order: list[str] = texts_of(levels, missing_of(levels)).tolist()
+    return order
+
+
+def _of_objects(values: Values, name: str) -> Cells:
+    """Return numbers where all objects that are there are numbers or dates, else levels or text."""
+    missing = missing_of(values)
+    there = values[~missing]
+    if there.size and all(isinstance(value, bool | np.bool_) for value in there):
+        return Cells(name, values, LEVELS)
+    as_numbers = np.full(len(values), np.nan)
+    if all(isinstance(value, NUMERIC) for value in there):
+        as_numbers[~missing] = there.astype(np.float64)
+        check_finite(as_numbers, name)
+        return Cells(name, as_numbers, NUMBERS)
+    if all(isinstance(value, DATE_TYPES) for value in there):
+        as_numbers[~missing] = [seconds_of(value) for value in there]
+        lasts = all(isinstance(value, datetime.timedelta | np.timedelta64) for value in there)
+        return Cells(name, as_numbers, DURATIONS if lasts else DATES)
+    for value in there:
+        if not isinstance(value, str | NUMERIC):
+            raise TypeError(
+                f"column {name!r} of X holds {value!r}, a {type(value).__name__}: argument must be "
+                "a string or a number; pass numbers, text, booleans or dates, or drop the column"
+            )
+    return Cells(name, values, TEXTS)
+
+
+def check_finite(values: Doubles, name: str) -> None:
+    """Raise ValueError for infinite numbers of a column."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise ValueError(
+            f"Input X contains infinity: column {name!r} in row {int(np.argmax(infinite))}; pass "
+            "finite values, NaN for missing ones"
+        )
+
+
+# ---- what texts mean
+
+
+def _meaning_of(name: str, values: Values) -> Meaning | None:
+    """Return what objects mean if these are dates, or numbers with units or a few texts.
+
+    Text of numbers alone is a category, unless nearly every row has another.
+    """
+    texts, there = _texts_in(values)
+    try:
+        meant = meaning_of(texts, there, DEFAULT)
+    except DoubtError as doubt:
+        told = f"{doubt}, or convert it{_where(doubt, texts)}"
+        warn(f"column {name!r} is taken for text: {told}", UserWarning)
+        return None
+    if meant is None:
+        return None
+    if meant.kind == NUMBER and not meant.form:  # words for a missing value are told too
+        meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
+        if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
+            if not mostly_different(len({*texts[there]}), int(there.sum())):
+                return None
+            note = f"column {{!r}} holds numbers as text, such as {texts[there][0]!r}"
+            meant = meant._replace(notes=[note])
+    tell(name, texts, meant)
+    return meant
+
+
+def _numbers_of_objects(name: str, values: Values, holds: str, form: list[str]) -> Doubles:
+    """Return the numbers, or the seconds of dates, that text stands for, or raise."""
+    kind = {NUMBERS: NUMBER, DATES: DATE}.get(holds)
+    texts, there = _texts_in(values)
+    try:
+        meant = kind and meaning_of(texts, there, DEFAULT, kind, form or None)
+    except DoubtError as doubt:
+        raise ValueError(f"column {name!r}: {doubt}, or convert it{_where(doubt, texts)}") from None
+    if meant:
+        tell(name, texts, meant)
+        return _in_numbers(name, meant)[0]
+    if not there.any():
+        return np.full(len(values), np.nan)
+    what = "dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values"
+    raise ValueError(
+        f"column {name!r} had {holds} in fit, but has {values[there][0]!r} now; pass {what}"
+    )
+
+
+def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """Return objects as text, booleans as 1 and 0, and which are not missing."""
+    objects = [int(v) if isinstance(v, bool | np.bool_) else v for v in values]
+    gone = missing_of(values)
+    texts = np.array(["" if no else bare(str(v)) for v, no in zip(objects, gone, strict=True)], "O")
+    return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
+
+
+def _where(doubt: DoubtError, texts: Values) -> str:
+    return f" (row {' and row '.join(map(str, doubt.rows(texts)))})"
+
+
+def _in_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
+    if meant.kind == DATE:
+        return seconds_of_array(meant.values), DATES
+    check_finite(meant.values, name)
+    return meant.values, NUMBERS
+
+
+# ---- levels as text
+
+
+def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
+    """Return levels as text; a missing one has none."""
+    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
+    texts[~missing] = [_text(value) for value in values[~missing]]
+    return texts
+
+
+def _text(value: Any) -> str:
+    """Return one text for a value whatever its type: True, 1 and 1.0 are one level, "1.0 " too."""
+    if isinstance(value, numbers.Integral | np.bool_):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    text = str(value).strip()
+    return text.partition(".")[0] if WHOLE.fullmatch(text) else text
+
+
+def mostly_different(n_levels: int, n_values: int) -> bool:
+    """Say whether so many different texts among values tell rows apart, and nothing else."""
+    return n_levels > max(FEW_LEVELS, n_values / 2)

@@ -1,0 +1,127 @@
+"""What every kind of column provides: the protocol that `TableEncoder` relies on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.remark import Remark
+from gzkcore._util.state import ints, sequence, stored, text
+from gzkcore._util.typing import Doubles
+from gzkcore._util.warn import warn
+from gzkcore.rows.values import Values
+
+from .cells import Cells
+
+
+class Drift:
+    """How new rows differ from the fit in a column; rows may be added piece by piece."""
+
+    def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
+        """Return what is unlike the fit, if anything is; rows are counted from `start`."""
+        return None
+
+
+class Column(ABC):
+    """A column of a table, or two that are a place, as the fit has found it.
+
+    A kind is one subclass, whole in its file: what values make it one (`of`), its encoded columns
+    (`encode`) with their names and groups (`parts`) and derivatives (`slopes`), what there is to
+    say of it (`remarks`), how new rows may differ from the fit (`drift`), and what files of models
+    keep (`_state`).
+
+    Attributes
+    ----------
+    names : list of str
+        Of the input columns that it is made of: one, of a place two.
+    inputs : ndarray of int
+        Their numbers in the table.
+    doubts : list of Remark
+        What is doubtful in the rows of the fit; they were warned of. Files don't keep them.
+    """
+
+    _state = stored(names=sequence(text()), inputs=ints(None))
+
+    kind: ClassVar[str]
+    HOLDS: ClassVar[tuple[str, ...]] = ()  # what cells of this kind hold
+    doubts: Sequence[Remark] = ()
+    fills_in = False  # whether the last encoded column marks rows whose value was missing
+
+    def __init__(self, name: str, place: int) -> None:
+        self.names, self.inputs = [name], np.array([place])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.names))})"
+
+    @property
+    def name(self) -> str:
+        """The name of the only, or the first, input column."""
+        return self.names[0]
+
+    @classmethod
+    def of(cls, cells: Cells) -> "Column | None":
+        """Return the column that cells make, None if they are of another kind."""
+        if cells.holds not in cls.HOLDS:
+            return None
+        made = cls(cells.name, cells.place)
+        made.learn(cells)
+        return made
+
+    def learn(self, cells: Cells) -> None:
+        """Learn from the cells of the fit how to encode others."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """Return the groups of encoded columns: the kind of each group, and its columns' names."""
+
+    def own_lengths(self, kind: str, width: int) -> int:
+        """Return how many columns of a group may have a length of their own; 0: all share one."""
+        return 0
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [name for _, names in self.parts() for name in names]
+
+    def read(self, *cells: Cells) -> Values:
+        """Return the values of new rows in the form of those of the fit, or raise."""
+        return cells[0].values
+
+    def encode(self, values: Values, drift: Drift) -> Doubles:
+        """Return encoded rows (n, n_columns) of values that `read` has returned.
+
+        `drift` is told what they look like.
+        """
+        return np.empty((len(values), 0))
+
+    def slopes(self, values: Values) -> Doubles | None:
+        """Return derivatives (n, n_inputs, n_columns) of the encoded columns by the input columns.
+
+        NaN where a value is missing; None if the column has none.
+        """
+        return None
+
+    def unknown(self, values: Values) -> NDArray[np.bool_]:
+        """Return which values (n, n_inputs) the fit has seen nothing like."""
+        return np.zeros((len(values), len(self.names)), dtype=bool)
+
+    def variants(self) -> Doubles | None:
+        """Return encodings that a value may have, where it is unknown: frequent, or far apart."""
+        return None
+
+    def drift(self) -> Drift:
+        """Return what collects how new rows differ from the fit."""
+        return Drift()
+
+    def remarks(self) -> list[Remark]:
+        """Return what was done to the column."""
+        return []
+
+    def doubt(self, kind: str, sentence: str, remedy: str = "") -> None:
+        """Warn of what is doubtful in the column, and keep it."""
+        remark = Remark(kind, self.names, sentence, remedy)
+        self.doubts = [*self.doubts, remark]
+        warn(remark)
