@@ -44,7 +44,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions
 from gzkcore.kernels.truncation import truncate
 from gzkcore.kernels.zonal import Zonal
-from gzkcore.sphere.directions import POINT_SETS, Method, sample_directions, sphere_quadrature
+from gzkcore.sphere.directions import POINT_SETS, PointSet, sample_directions, sphere_quadrature
 from gzkcore.sphere.special import alpha, log_alpha
 
 from .base import (
@@ -206,7 +206,7 @@ class GegenbauerFeatures(GegenbauerMap):
         n_components: int = 1024,
         *,
         basis: Basis = "auto",
-        directions: Method | Literal["auto"] = "auto",
+        directions: PointSet | Literal["auto"] = "auto",
         radius: float | tuple[float, float] | None = None,
         center: Literal["auto"] | ArrayLike | None = "auto",
         tol: float | Literal["auto"] = "auto",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows
 from gzkcore.kernels.radial import Folded, RadialFunctions
-from gzkcore.sphere.directions import Method, best_method, drawn_directions
+from gzkcore.sphere.directions import PointSet, best_method, drawn_directions
 from gzkcore.sphere.harmonics import HarmonicTree
 from gzkcore.sphere.series import angles, summed_zonal
 from gzkcore.sphere.special import exact_alpha, log_alpha, unchecked_alpha
@@ -283,7 +283,7 @@ def choose(
     radial: RadialFunctions,
     width: int,
     basis: Basis,
-    directions: Method | Literal["auto"],
+    directions: PointSet | Literal["auto"],
     tol: float,
     seeds: np.random.SeedSequence,
 ) -> tuple[Layout, float]:
@@ -365,7 +365,7 @@ def _draw(
     functions: Integers,
     peaks: Doubles,
     width: int,
-    method: Method,
+    method: PointSet,
     tol: float,
     seeds: np.random.SeedSequence,
 ) -> tuple[list[_Family], float, float]:

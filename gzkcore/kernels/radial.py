@@ -81,11 +81,6 @@ def radial_table(
     ndarray of shape (n, degree + 1, order), float64
         For the Gaussian each value is at most 1, and the squares sum to 1 over all l and i.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small, or a norm negative.
-
     Notes
     -----
     One exponential per value; memory for the result. Values are computed as logarithms, without

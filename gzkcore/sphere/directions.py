@@ -25,15 +25,15 @@ __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 # SciPy 1.15 renamed the argument.
 _SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-# Rows and columns of blocks, of which BLAS does not share the work out.
+# BLAS uses one thread for blocks of at most so many rows and columns.
 _SMALL_BLOCKS = 32
 
-Method: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
-POINT_SETS: tuple[Method, ...] = get_args(Method)
+PointSet: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
+POINT_SETS: tuple[PointSet, ...] = get_args(PointSet)
 
 
 def sample_directions(
-    n_directions: int, dim: int, method: Method = "iid", rng: Seed = None
+    n_directions: int, dim: int, method: PointSet = "iid", rng: Seed = None
 ) -> Doubles:
     """Draw directions on the unit sphere S^(d-1).
 
@@ -52,12 +52,6 @@ def sample_directions(
     -------
     ndarray of shape (n_directions, dim), float64
         Unit rows, each uniform on the sphere.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or is too small, or the method is unknown or not possible in
-        this dimension.
 
     Notes
     -----
@@ -84,8 +78,8 @@ def sample_directions(
     return drawn_directions(m, dim, method, rng)
 
 
-def drawn_directions(m: int, dim: int, method: Method, rng: Seed = None) -> Doubles:
-    """Return `sample_directions` of numbers that nothing checks."""
+def drawn_directions(m: int, dim: int, method: PointSet, rng: Seed = None) -> Doubles:
+    """Return `sample_directions` of checked numbers."""
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)
@@ -115,13 +109,8 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     nodes : ndarray of shape (m, dim)
     weights : ndarray of shape (m,)
         Positive weights with sum 1, for means over the uniform distribution. m = (degree + 1)
-        (degree // 2 + 1)^(d-2) for d >= 2, which is small in low dimensions only; above 10^7 nodes
-        a ValueError is raised.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or is too small, or the rule has too many nodes.
+        (degree // 2 + 1)^(d-2) for d >= 2, which is small in low dimensions only; more than 10^7
+        nodes raise ValueError.
 
     Examples
     --------
@@ -152,7 +141,7 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     return nodes, weights
 
 
-def best_method(dim: int) -> Method:
+def best_method(dim: int) -> PointSet:
     """Return the method with the smallest error in this dimension ("auto").
 
     Examples
@@ -173,9 +162,9 @@ def _unit(points: Doubles) -> Doubles:
 
 
 def _haar(normals: Doubles) -> Doubles:
-    """Turn rows of normals into orthonormal ones, in blocks of as many rows as columns."""
+    """Orthonormalise rows of normals, in square blocks; the rows are overwritten."""
     dim = normals.shape[1]
-    # Of so small blocks BLAS takes one thread anyway, and to limit it takes longer than they do.
+    # For small blocks, to limit BLAS to one thread would take longer than the work.
     with nullcontext() if dim <= _SMALL_BLOCKS else limit_blas(1):
         failed = sum(
             _directions.orthogonal_directions(
@@ -194,7 +183,7 @@ def _haar(normals: Doubles) -> Doubles:
 def sobol_points(m: int, dim: int, rng: np.random.Generator) -> Doubles:
     """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
     sequence = qmc.Sobol(dim, scramble=True, **{_SOBOL_RNG: rng})
-    # Any m is wanted here. scipy warns of other m than powers of two unless one point comes first.
+    # SciPy warns unless m is a power of two, but not if one point is drawn first.
     points = np.concatenate([sequence.random(1), sequence.random(m - 1)])
     # The normal quantiles of 0 and 1 are infinite.
     inside: Doubles = np.clip(points, 2.0**-54, 1 - 2.0**-53)

@@ -13,7 +13,7 @@ from gzkcore._util.wording import counted
 
 EARTH_KM = 6371.0
 
-Degrees = TypeVar("Degrees", float, Doubles)
+Longitude = TypeVar("Longitude", float, Doubles)
 
 
 class LatLonToSphere(TransformerMixin, BaseEstimator):
@@ -85,10 +85,10 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         array([[8.99, 0.  ]])
         """
         latitude, longitude = np.radians(self._validate(X, reset=False).T, dtype=np.float64)
-        cos, sin, none = np.cos(longitude), np.sin(longitude), np.zeros(len(longitude))
+        cos, sin, zero = np.cos(longitude), np.sin(longitude), np.zeros(len(longitude))
         north = -np.sin(latitude) * cos, -np.sin(latitude) * sin, np.cos(latitude)
-        ways: Doubles = np.array([north, (-sin, cos, none)]).transpose(2, 0, 1)
-        return ways / EARTH_KM
+        tangents: Doubles = np.array([north, (-sin, cos, zero)]).transpose(2, 0, 1)
+        return tangents / EARTH_KM
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Turn (n_samples, 3) vectors of any length but 0 into latitude and longitude."""
@@ -129,7 +129,7 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
 
 
 def off_globe(X: NDArray[Any]) -> tuple[int, str] | None:
-    """Return the first row of X (latitude, longitude) out of range and what is wrong, or None."""
+    """Return the first row of X (latitude, longitude) out of range with a reason, or None."""
     latitude, longitude = X.T
     bad_latitude = ~(np.abs(latitude) <= 90)
     bad = bad_latitude | ~((longitude >= -180) & (longitude <= 360))
@@ -149,14 +149,14 @@ def lengthscale_km(gamma: float) -> float:
     return EARTH_KM / math.sqrt(2 * gamma)
 
 
-def from_west(longitude: Degrees, west: float = -180.0) -> Degrees:
+def from_west(longitude: Longitude, west: float = -180.0) -> Longitude:
     """Return longitudes as degrees in [west, west + 360)."""
     return (longitude - west) % 360 + west
 
 
 def widest_gap(longitude: Doubles) -> tuple[float, float]:
-    """Return the longitudes from which and to which there is none for the longest way east."""
-    around = np.unique(longitude % 360)
-    gaps = np.diff(around, append=around[0] + 360)
+    """Return west and east end of the widest range of longitudes without any value."""
+    values = np.unique(longitude % 360)
+    gaps = np.diff(values, append=values[0] + 360)
     widest = int(gaps.argmax())
-    return float(around[widest]), float(around[widest] + gaps[widest])
+    return float(values[widest]), float(values[widest] + gaps[widest])

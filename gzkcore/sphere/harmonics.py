@@ -61,11 +61,6 @@ def n_harmonics(degree: int, dim: int) -> int:
     int
         Exact for any size.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small.
-
     References
     ----------
     Han, Zandieh, Avron, Eq 4, summed.
@@ -101,12 +96,6 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     ndarray of shape (n_samples, n_harmonics(degree, dim))
         Degree 0 first, then degree 1, ...; with unit second moment over the unit sphere. In R^1
         there are only 1 and x.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is not a matrix of numbers, or is so large that a harmonic overflows, or if degree is
-        not an integer >= 0.
 
     Notes
     -----
@@ -165,16 +154,17 @@ def members(degree: int, dim: int) -> Iterator[Member]:
         yield (("im", degree),)
 
 
-# What a file may ask for: the tables of more would take minutes and gigabytes.
+# A model's file may have at most so many degrees and harmonics: the tables of more would take
+# minutes and gigabytes.
 MOST_DEGREES, MOST_HARMONICS = 1 << 14, 1 << 24
 
 
 class _Tables(NamedTuple):
-    """What the kernel goes by, see `_compiled/harmonics.pyx`."""
+    """The arrays that `_compiled/harmonics.pyx` reads."""
 
-    runs: Integers  # of factors, one recursion in n each
+    runs: Integers  # of factors, each a recursion in n
     steps: Doubles
-    tree: Integers  # of the products that several harmonics share
+    tree: Integers  # products that several harmonics share
     tree_scale: Doubles
     n_powers: int
     columns: Integers  # factor and product of each harmonic
@@ -182,25 +172,23 @@ class _Tables(NamedTuple):
 
     def of(self, nodes: Integers, ring: Integers, dtype: np.dtype[Any]) -> Self:
         """Return the tables of some columns, with floats of this type."""
-        columns, scale = np.column_stack([self.columns[nodes], ring]), self.scale[nodes]
-        made = self._replace(columns=columns, scale=scale)
-        floats = "steps", "tree_scale", "scale"
-        made = made._replace(**{name: getattr(made, name).astype(dtype) for name in floats})
-        lock(made)
-        return made
+        tables = self._replace(
+            steps=self.steps.astype(dtype),
+            tree_scale=self.tree_scale.astype(dtype),
+            columns=np.column_stack([self.columns[nodes], ring]),
+            scale=self.scale[nodes].astype(dtype),
+        )
+        lock(tables)
+        return tables
 
 
 class HarmonicTree:
-    """The products that make up chosen harmonics, each shared product once.
+    """The first `counts[l]` harmonics of each degree l, as products; each shared product once.
 
-    `counts` says how many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     The tables of the products are made when features are first asked for.
     """
 
-    _state = stored(
-        dim=whole(1),
-        counts=sequence(whole(0)),
-    )
+    _state = stored(dim=whole(1), counts=sequence(whole(0)))
 
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
@@ -216,7 +204,7 @@ class HarmonicTree:
 
     @property
     def size(self) -> int:
-        """How many harmonics there are."""
+        """Number of harmonics."""
         return sum(self.counts)
 
     def nodes(self, degree: int, count: int) -> Integers:
@@ -234,18 +222,18 @@ class HarmonicTree:
         stream: bool = False,
     ) -> None:
         """out[:, c] = radial[:, ring[c]] times harmonic number nodes[c]."""
-        made = self._cast.get(X.dtype)
-        if made is None or made[0] is not nodes or made[1] is not ring:
-            made = self._cast[X.dtype] = nodes, ring, self._tables.of(nodes, ring, X.dtype)
-        tables = made[2]
+        last = self._last_tables.get(X.dtype)
+        if last is None or last[0] is not nodes or last[1] is not ring:
+            last = self._last_tables[X.dtype] = nodes, ring, self._tables.of(nodes, ring, X.dtype)
+        tables = last[2]
         _harmonics.harmonic_features(
             X, radial, tables.runs, tables.steps, tables.tree, tables.tree_scale, tables.n_powers,
             tables.columns, tables.scale, out, stream, n_threads(4 * out.size),
         )  # fmt: skip
 
     @functools.cached_property
-    def _cast(self) -> dict[np.dtype[Any], tuple[Integers, Integers, _Tables]]:
-        """The tables of the columns that were last asked for, in each type."""
+    def _last_tables(self) -> dict[np.dtype[Any], tuple[Integers, Integers, _Tables]]:
+        """For each type the columns that were asked for last, and their tables."""
         return {}
 
     @functools.cached_property

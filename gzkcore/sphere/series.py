@@ -67,8 +67,8 @@ def gegenbauer_series(
     dim = check_dim(dim)
     degree = check_degree(degree)
     if derivatives is not None:
-        given = check_numbers("derivatives", derivatives)
-        taylor = np.array([float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(given)])
+        numbers = check_numbers("derivatives", derivatives)
+        taylor = np.array([float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(numbers)])
         out = np.empty(degree + 1)
         _series.taylor_series(taylor, dim, out, n_threads(64 * taylor.size * out.size))
         return out
@@ -88,7 +88,7 @@ def gegenbauer_series(
 
 
 def _values(function: Function, points: Doubles, what: str) -> Doubles:
-    """Return finite values of a function, or raise, saying of what points."""
+    """Return finite values of a function, or raise; `what` says what the points are."""
     values = np.asarray(function(points), dtype=np.float64)
     if values.shape != points.shape or not np.isfinite(values).all():
         raise ValueError(
@@ -99,17 +99,16 @@ def _values(function: Function, points: Doubles, what: str) -> Doubles:
 
 
 def _rule(theta: Doubles, weights: Doubles, dim: int, degree: int) -> Doubles:
-    """Return what values at the nodes are multiplied by to get c_0..c_q, (q + 1, n_nodes)."""
+    """Return the matrix (q + 1, n_nodes) that maps values at the nodes to c_0..c_q."""
     out = np.empty((degree + 1, theta.size))
-    # Their sum is the area of S^(d-1) over that of S^(d-2), which are below all numbers from
-    # d = 460 on.
+    # The sum is the ratio of two areas of spheres, which are below all doubles from d = 460 on.
     weights = weights / weights.sum()
     _series.gegenbauer_rule(np.cos(theta), weights, dim, out, n_threads(8 * out.size))
     return out
 
 
 def _more_nodes(dim: int) -> int:
-    """Count the nodes that sin^(d-2), a peak as wide as 1 / sqrt(d), takes beside a polynomial."""
+    """Count the additional nodes for sin^(d-2), which has a peak as wide as 1 / sqrt(d)."""
     return 32 * math.isqrt(dim) if dim > 32 else 0
 
 
@@ -182,7 +181,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     if not callable(function):
         raise TypeError(f"function={function!r} is not callable; pass the function f")
     try:
-        norms = [np.asarray(each, dtype=np.float64) for each in (a, b)]
+        norms = [np.asarray(values, dtype=np.float64) for values in (a, b)]
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"a and b are not numeric ({error}); pass norms >= 0") from None
     a, b = np.broadcast_arrays(*norms)
@@ -230,7 +229,7 @@ def check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubl
 
 
 def series_noise(function: Function, dim: int, degree: int) -> Doubles:
-    """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
+    """Bound the rounding error of each coefficient of `gegenbauer_series` by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
     level = np.arange(degree + 1)
     root_alpha = np.exp(0.5 * log_alpha(level, dim))
@@ -255,11 +254,6 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     float or ndarray of the shape of t
         float32 for float32 t, else float64.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If dim is not an integer >= 1, or coefficients is not a list of numbers.
-
     Notes
     -----
     Cost: 4 q flops for each point, in double precision; memory for the result.
@@ -279,7 +273,7 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
 
 
 def summed_zonal(coefficients: Doubles, dim: int, t: Floats) -> Floats:
-    """Return `zonal_sum` at points in one contiguous row, of arguments that nothing checks."""
+    """Return `zonal_sum` of checked arguments, at points in one contiguous row."""
     out = np.empty_like(t)
     for part in in_parts(t.size, 4 * coefficients.size):
         threads = n_threads(t.size * coefficients.size)

@@ -2,6 +2,8 @@
 
 P_d^l is normalised so that P_d^l(1) = 1; d is the dimension of the space, so the sphere is S^(d-1).
 d = 2 gives Chebyshev's polynomials, d = 3 Legendre's, d to infinity the monomials.
+
+Degrees and dimensions that are not integers raise TypeError, those that are too small ValueError.
 """
 
 import math
@@ -25,7 +27,7 @@ __all__ = [
     "sphere_area",
 ]
 
-# Degrees and dimensions below which harmonics are counted in 63 bits, if these are enough.
+# Below this degree and dimension harmonics are counted in 63 bits, if these are enough.
 SMALL = 1 << 31
 
 
@@ -51,11 +53,6 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
         A single number is exact for any size. An array is exact below 2^53 up to degree 1,024,
         otherwise rounded, and infinite outside the range of float64.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small.
-
     References
     ----------
     Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods, Eq 4.
@@ -75,14 +72,14 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
 
 
 def unchecked_alpha(degrees: Integers, dim: int) -> Doubles:
-    """Return `alpha` of an array of degrees that nothing checks."""
+    """Return `alpha` of an array of checked degrees."""
     out = np.empty(degrees.shape)
     _special.alpha(degrees.ravel(), dim, out.ravel(), n_threads(32 * degrees.size))
     return out
 
 
 def exact_alpha(level: int, dim: int) -> int:
-    """Return `alpha` of a degree that nothing checks."""
+    """Return `alpha` of a checked degree."""
     count: int = _special.exact_alpha(level, dim) if max(level, dim) < SMALL else -1
     if count >= 0:
         return count
@@ -92,7 +89,7 @@ def exact_alpha(level: int, dim: int) -> int:
 
 
 def log_alpha(degrees: ArrayLike, dim: int) -> Doubles:
-    """Logarithm of alpha(l, d) for degrees that nothing checks, -inf without a harmonic."""
+    """Return log alpha(l, d) of checked degrees, -inf for a degree without harmonics."""
     levels = np.asarray(degrees, dtype=np.intp)
     out = np.empty(levels.shape)
     _special.log_alpha(levels.ravel(), dim, out.ravel(), n_threads(32 * levels.size))
@@ -113,11 +110,6 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     -------
     float or ndarray of the shape of t
         float32 for float32 input, else float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small, or t not numeric.
 
     Notes
     -----
@@ -159,11 +151,6 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     -------
     ndarray of shape (degree // 2 + 1,), float64
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small.
-
     References
     ----------
     Han, Zandieh, Avron, Eq 2.
@@ -201,11 +188,6 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     -------
     float or ndarray of the shape of t
         float32 for float32 input, else float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small, or t not numeric.
 
     References
     ----------
@@ -246,11 +228,6 @@ def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     float, or ndarray of the shape of degree and power together
         In [0, 1].
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or too small.
-
     References
     ----------
     Han, Zandieh, Avron, Eq 29.
@@ -266,7 +243,7 @@ def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
 
 
 def log_mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
-    """Logarithm of `mu` of numbers that nothing checks, -inf where that is 0."""
+    """Return the logarithm of `mu` of checked numbers, -inf where mu is 0."""
     return _of_pairs(_special.log_mu, degree, power, dim)
 
 
@@ -283,7 +260,7 @@ def log_squared_coefficients(
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
 
     alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
-    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!). Nothing checks the numbers.
+    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!). All numbers are checked already.
     """
     levels, ranks = np.broadcast_arrays(*(np.asarray(n, dtype=np.intp) for n in (degrees, orders)))
     logs = np.ascontiguousarray(log_derivative(levels + 2.0 * ranks), dtype=np.float64)
@@ -306,11 +283,6 @@ def sphere_area(dim: int) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If dim is not an integer >= 1.
 
     References
     ----------

@@ -65,19 +65,19 @@ class HarmonicSums:
             circle[rows, : last + 1] = half
             circle[rows, last + 1 :] = parity * half[:, last - 1 : 0 : -1]
         turned = fft(circle, axis=1, norm="forward", overwrite_x=True, workers=n_threads)
-        kept = np.concatenate([turned[:, : L + 1], turned[:, 2 * last - L :]], axis=1)
-        return self.exponentials.synthesis(kept, n_threads)
+        low = np.concatenate([turned[:, : L + 1], turned[:, 2 * last - L :]], axis=1)
+        return self.exponentials.synthesis(low, n_threads)
 
     def adjoint(self, values: Complexes, n_threads: int = 1) -> Complexes:
         """Return the sum of values times conjugate harmonics over all points."""
         L, last = self.degree, self.n_rings - 1
-        kept = self.exponentials.adjoint(values, n_threads)
+        sums = self.exponentials.adjoint(values, n_threads)
         rings = np.zeros((L + 1, self.n_rings, 2), np.complex128)
-        rings[:, :, 0] = on_rings(kept[: L + 1], last, self._parity, n_threads)
-        rings[1:, :, 1] = on_rings(kept[:L:-1], last, self._parity[1:], n_threads)
-        found = np.zeros((L + 1, L + 1, 2), np.complex128)
-        _legendre.legendre_adjoint(rings.view(np.float64), found.view(np.float64), n_threads)
-        return found
+        rings[:, :, 0] = on_rings(sums[: L + 1], last, self._parity, n_threads)
+        rings[1:, :, 1] = on_rings(sums[:L:-1], last, self._parity[1:], n_threads)
+        out = np.zeros((L + 1, L + 1, 2), np.complex128)
+        _legendre.legendre_adjoint(rings.view(np.float64), out.view(np.float64), n_threads)
+        return out
 
 
 def angles_of(X: Doubles) -> list[Doubles]:
@@ -87,10 +87,10 @@ def angles_of(X: Doubles) -> list[Doubles]:
 
 
 def on_rings(sums: Complexes, last: int, parity: Doubles, n_threads: int = 1) -> Complexes:
-    """Return weights of rings theta_j = pi j / last from sums of exp(-i kappa theta) along axis 1.
+    """Return weights of rings theta_j = pi j / last, given sums of exp(-i k theta) along axis 1.
 
-    They sum exponentials of the same frequencies, of the given parity under theta -> -theta, to
-    what the sums give.
+    The weighted sums over the rings, of exponentials with this parity under theta -> -theta, equal
+    the given sums.
     """
     L = sums.shape[1] // 2
     turned = np.zeros((len(sums), 2 * last), np.complex128)
@@ -110,8 +110,8 @@ def zonal_coefficients(cosines: Doubles) -> NDArray[np.float64]:
     t, quadrature = roots_legendre(len(cosines))
     values = np.polynomial.chebyshev.chebval(t, cosines)
     before, now = np.zeros_like(t), 2 * np.pi * quadrature * values
-    found = np.empty(len(cosines))
+    weights = np.empty(len(cosines))
     for ell in range(len(cosines)):
-        found[ell] = now.sum()
+        weights[ell] = now.sum()
         before, now = now, ((2 * ell + 1) * t * now - ell * before) / (ell + 1)
-    return found
+    return weights

@@ -82,19 +82,19 @@ def test_tables_of_harmonics_are_looked_at(name):
     model = gzkcore.load(models.FOLDER / "harmonic.gzk")
     X = np.load(models.FOLDER / "harmonic.npz")["X"]
     expected, tree = model.transform(X), model._layout.tree
-    *of, right = tree._cast[X.dtype]
+    *of, right = tree._last_tables[X.dtype]
     wrong = {name: WRONG_TABLES[name](getattr(right, name))}
-    tree._cast[X.dtype] = *of, right._replace(**wrong)
+    tree._last_tables[X.dtype] = *of, right._replace(**wrong)
     with pytest.raises((ValueError, IndexError, TypeError)):
         model.transform(X)
-    tree._cast[X.dtype] = *of, right
+    tree._last_tables[X.dtype] = *of, right
     np.testing.assert_array_equal(model.transform(X), expected)
 
 
 def test_nobody_writes_to_tables_by_accident():
     model = gzkcore.load(models.FOLDER / "harmonic.gzk")
     model.transform(np.load(models.FOLDER / "harmonic.npz")["X"])
-    *_, tables = model._layout.tree._cast[np.dtype(float)]
+    *_, tables = model._layout.tree._last_tables[np.dtype(float)]
     for table in (tables.runs, tables.steps, tables.columns, tables.scale):
         with pytest.raises(ValueError, match="read-only"):
             table[0, 0] = -100_000
