@@ -5,7 +5,7 @@ import numpy as np
 from gzkcore import Gaussian, GegenbauerFeatures, KernelOperator, Matern, RandomFeatureRidge
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.products import Runs
-from gzkcore.solve.kernel_system import SharedProduct
+from gzkcore.solve.workers import SharedProduct
 
 from .common import gaussian, interleave, largest_error
 

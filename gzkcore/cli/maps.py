@@ -24,8 +24,6 @@ from gzkcore.evaluate.draw import (
     titled,
     wrapped,
 )
-from gzkcore.solve.kernel_system import HELD_ROWS
-from gzkcore.solve.preconditioners import FEW_COLUMNS
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.tabular.columns.number import Number
 
@@ -57,9 +55,6 @@ LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or
 UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
 ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
-# Rows of a whole kernel of more than FEW_COLUMNS columns up to which the standard deviations of a
-# map are worth their time.
-MOST_SURE = 40_000
 DEGREE_KM = EARTH_KM * math.pi / 180
 
 
@@ -420,12 +415,8 @@ def surface_of(
     `rows_at` turns latitude and longitude, (n, 2), into the rows that the model takes.
     """
     inner = getattr(model, "model_", model)
-    kept = getattr(inner, "X_fit_", None)
-    on_centers = getattr(inner, "centers", None) is not None
-    most: float = HELD_ROWS if on_centers else MOST_SURE
-    if kept is not None and kept.shape[1] <= FEW_COLUMNS and not on_centers:
-        most = math.inf
-    sure = kept is None or (len(kept) <= most and getattr(inner, "_scale", None) is not None)
+    has_quick_std = getattr(inner, "_has_quick_std", None)  # of models with the whole kernel
+    sure = has_quick_std is None or has_quick_std()
 
     def predict(cells: Doubles) -> Doubles:
         return np.asarray(model.predict(rows_at(cells)))

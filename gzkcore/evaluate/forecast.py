@@ -33,7 +33,7 @@ from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.rows.frames import Frame
 from gzkcore.solve.cost import cost_of
-from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.system import HELD_ROWS
 from gzkcore.tabular.kernel_classifier import KernelClassifier, signs
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.kernel_search import TOL

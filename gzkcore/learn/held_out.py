@@ -23,8 +23,9 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.passes.streams import Step
 from gzkcore.rows.values import missing_of
-from gzkcore.solve.kernel_system import KernelSystem, cross_product
+from gzkcore.solve.products import cross_product
 from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.system import KernelSystem
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import Trend
 
@@ -329,7 +330,7 @@ def squared_errors(
         system = system_of(tried)
         try:
             solution, b, _ = system.regress(
-                np.tile(train.y, tried.size), np.repeat(tried, n_targets), H, step
+                np.tile(train.y, tried.size), np.repeat(tried, n_targets), H, step=step
             )
         except NotPositiveDefinite:  # the smallest alpha comes to this first
             continue

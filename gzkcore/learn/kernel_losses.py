@@ -23,11 +23,12 @@ from gzkcore.kernels.general import KernelFunction, as_exact_kernel
 from gzkcore.passes.streams import Reader, Step, reduced
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
-from gzkcore.solve.kernel_system import KernelSystem, Workers
 from gzkcore.solve.losses import Huber, Loss, Poisson
 from gzkcore.solve.newton import Minimum, minimise
 from gzkcore.solve.preconditioner import Preconditioner
+from gzkcore.solve.system import Equations, system_of
 from gzkcore.solve.training_rows import TrainingRows
+from gzkcore.solve.workers import Workers
 
 from .kernel_ridge import WholeKernel
 
@@ -87,11 +88,11 @@ class KernelLoss(WholeKernel):
         with Workers(reader.distributed) as self._workers:
             self.kernel_ = rows.resolve(as_exact_kernel(self.kernel), self._names)
             self.X_fit_ = rows.X
-            system = KernelSystem(
+            equations = Equations(
                 self.kernel_, rows.X, np.array([alpha]), preconditioner=self.preconditioner,
                 tol=SYSTEM_TOL, max_iter=SYSTEM_STEPS, random_state=self.random_state,
-                workers=self._workers,
             )  # fmt: skip
+            system = system_of(equations, self._workers)
             self._minimise(loss, functools.partial(
                 minimise, system, y=rows.y, weight=rows.weight, fit_intercept=self.fit_intercept,
                 tol=self.tol, max_iter=self.max_iter, step=step,
@@ -107,7 +108,7 @@ class KernelLoss(WholeKernel):
         self.converged_ = found.converged
         if isinstance(found.loss, Huber):
             self.scale_ = found.loss.scale
-        self._tell(found.trouble, "")
+        self._warn_of(found.trouble, "")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

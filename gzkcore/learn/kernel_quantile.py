@@ -145,7 +145,7 @@ class KernelQuantileRegressor(LossRegressor):
         self.smoothing_ = shaped([getattr(one.loss, "width", 0.0) for one in each])
         name = "quantile={:g}: " if shape else ""
         told = [name.format(q) + found[q].trouble for q in quantiles if found[q].trouble]
-        self._tell("; ".join(told), "")
+        self._warn_of("; ".join(told), "")
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, None]:
         f, _ = super()._predict(X, return_std)

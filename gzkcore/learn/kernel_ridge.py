@@ -1,6 +1,7 @@
 """Kernel ridge regression with the whole kernel, by conjugate gradients, without the matrix."""
 
 import copy
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -43,7 +44,7 @@ from gzkcore.features.base import check_unit
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import KernelFunction, Precomputed, as_exact_kernel
-from gzkcore.kernels.products import as_double, kernel_diagonal
+from gzkcore.kernels.products import as_double
 from gzkcore.kernels.slopes import gradients
 from gzkcore.passes.kernel_passes import PassedRows, Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
@@ -51,31 +52,31 @@ from gzkcore.rows.sources import is_source
 from gzkcore.rows.survey import stack
 from gzkcore.solve.centers import CentersSolution, solve_centers
 from gzkcore.solve.changed_rows import changed_system, start_with
-from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
-from gzkcore.solve.near_variances import NearVariances
 from gzkcore.solve.posterior import (
-    EXACT_ROWS,
     JOINT_ROWS,
-    N_DRAWS,
-    Correction,
+    NEAR_FROM,
     Posterior,
-    Prior,
     feature_prior,
     joint_draws,
-    mean_square,
+    posterior_of,
 )
 from gzkcore.solve.preconditioner import Preconditioner
-from gzkcore.solve.solve import Solution, Watch
+from gzkcore.solve.preconditioners import FEW_COLUMNS
+from gzkcore.solve.products import cross_product
+from gzkcore.solve.solve import Listener, Solution
+from gzkcore.solve.system import HELD_ROWS, Equations, KernelSystem, Start, system_of
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
+from gzkcore.solve.workers import Workers
 
 from .base import Resumable
 from .regression import Regressor, check_alphas
 
 __all__ = ["KernelRidge"]
 
-MOST_TILES = 1 << 26  # bytes of rows that are kept in tiles too
-NEAR_FROM = 2048  # up to which a solve of a new row costs no more than one with rows near by
+TILES_BYTES = 1 << 26  # Rows of so many bytes are kept in tiles too.
+# Up to so many rows in many columns, the standard deviations of a map are worth their time.
+QUICK_ROWS = 40_000
 FITTED_WITH = (
     "fit_intercept", "trend", "preconditioner", "tol", "max_iter", "random_state", "class_weight",
 )  # fmt: skip
@@ -96,8 +97,8 @@ class WholeKernel(WithKernel, Regressor):
         converged_=flag() | bools("t"),
     )
     _step: ClassVar[str] = "product"
-    _workers: Workers | None = None  # make the products of a fit
-    _tiles: dict[str, Any]  # of the fitted rows, from the first prediction on
+    _workers: Workers | None = None  # They compute the products of a fit.
+    _tiles: dict[str, Any]  # those of the fitted rows, from the first prediction on
 
     kernel: Any
     preconditioner: Any
@@ -131,7 +132,7 @@ class WholeKernel(WithKernel, Regressor):
         check_bool("fit_intercept", self.fit_intercept)
         check_seed(self.random_state)
 
-    def _tell(self, trouble: str, more: str) -> None:
+    def _warn_of(self, trouble: str, more: str) -> None:
         """Warn of a solve that did not converge."""
         if trouble:
             name = type(self).__name__
@@ -144,18 +145,21 @@ class WholeKernel(WithKernel, Regressor):
         self.__dict__.pop("_workers", None)
         self._tiles = {}
 
+    def _has_quick_std(self) -> bool:
+        """Say whether the standard deviations of a map's cells take little time."""
+        return False
+
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what predictions make anew."""
+        """Leave out what predictions compute again."""
         return {k: v for k, v in super().__getstate__().items() if k != "_tiles"}
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         rows = self._new_rows(X)
-        few = isinstance(self.X_fit_, np.ndarray) and self.X_fit_.nbytes <= MOST_TILES
-        held = self.__dict__.setdefault("_tiles", {}) if few else None
-        mean = cross_product(self.kernel_, rows, self.X_fit_, coef, held) + np.ravel(
-            self.intercept_
-        )
+        few = isinstance(self.X_fit_, np.ndarray) and self.X_fit_.nbytes <= TILES_BYTES
+        tiles = self.__dict__.setdefault("_tiles", {}) if few else None
+        mean = cross_product(self.kernel_, rows, self.X_fit_, coef, tiles)
+        mean += np.ravel(self.intercept_)
         if hasattr(self, "trend_coef_"):
             mean += rows @ self.trend_coef_.reshape(rows.shape[1], -1)
         return mean, None
@@ -192,9 +196,10 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         _rows_per_center=number(0).if_there(),
         _y=(doubles("n") | doubles("n", "t")).if_there(),
     )
-    _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
-    _near_from = NEAR_FROM  # rows from which on variances of many rows are those given rows near by
-    _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
+    # From so many rows on variances of many new rows are given rows near by.
+    _near_from = NEAR_FROM
+    _listener: Listener | None = None  # It is called after each step of a fit.
+    _start: Start  # solutions of a trend and residuals, from which an update starts
 
     trend: Any = None
 
@@ -219,7 +224,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
             self._y = rows.y.reshape(-1, *self._target_shape).copy()
-            self._solve(rows.y, self._new_system(), step=step, checkpoint=reader.hand_over())
+            system = system_of(self._equations(), self._workers)
+            self._solve(rows.y, system, step=step, checkpoint=reader.hand_over())
         del self._workers  # the class has none
 
     @all_or_nothing
@@ -258,7 +264,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         >>> model.forget([0, 1]).X_fit_.shape
         (48, 1)
         """
-        self._check_kept("update")
+        self._check_changeable("update")
         if is_source(X):
             raise TypeError(
                 f"update takes rows in arrays, but X is a {type(X).__name__}, a source of batches; "
@@ -267,8 +273,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         fitted = copy.copy(self)
         if hasattr(self, "class_weight"):
             fitted.class_weight = self._as_fitted("class_weight")
-        given, targets, weight = fitted._summands(*fitted._rows(X, y, sample_weight))
-        new = TrainingRows.of(fitted._new_rows(given), targets, weight)
+        rows, targets, weight = fitted._summands(*fitted._rows(X, y, sample_weight))
+        new = TrainingRows.of(fitted._new_rows(rows), targets, weight)
         self._change(np.arange(self.X_fit_.shape[0]), new)
         return self
 
@@ -283,22 +289,25 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         rows : array-like of int, or of bool of shape (n_samples,)
             Which rows of `X_fit_`, by their numbers or by a mask. The others keep their order.
         """
-        self._check_kept("forget")
+        self._check_changeable("forget")
         kept = _others(rows, self.X_fit_.shape[0])
         if kept.size < self.X_fit_.shape[0]:
             self._change(kept)
         return self
 
-    def _check_kept(self, what: str) -> None:
+    def _check_changeable(self, what: str) -> None:
         """Raise unless the model has what updates need."""
         self._check_fitted()
-        given = self._as_fitted("preconditioner")
+        preconditioner = self._as_fitted("preconditioner")
         if isinstance(self.kernel_, Precomputed):
             why = f"kernel='precomputed' has no rows for {what}; fit to the whole matrix"
         elif self._on_centers:
             why = f"{what} is for the whole kernel, but there are centers=; fit again, without them"
-        elif isinstance(given, Preconditioner):
-            why = f"preconditioner={given!r} is for the rows of fit; for {what} fit with 'auto'"
+        elif isinstance(preconditioner, Preconditioner):
+            why = (
+                f"preconditioner={preconditioner!r} is for the rows of fit; for {what} fit with "
+                "'auto'"
+            )
         elif not hasattr(self, "_y"):
             why = f"{what} needs the targets, which a file of an older version lacks; fit again"
         else:
@@ -306,9 +315,10 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         raise ValueError(why)
 
     def _change(self, kept: Integers, new: TrainingRows | None = None) -> None:
-        """Fit to rows that are kept and to new ones, from where the old fit ended."""
+        """Fit to the old rows `kept` and to new ones, from where the old fit ended."""
         old, trend, n = self.X_fit_, self._trend_of(self.X_fit_), kept.size
-        held, before = (getattr(self, name, None) for name in ("_held_system", "_start"))
+        posterior, before = (vars(self).get(name) for name in ("_posterior", "_start"))
+        old_system = None if posterior is None else vars(posterior).get("system")
         self._outdate()
         X, y = old[kept], self._y[kept]
         noise = None if self._noise is None else self._noise[kept]
@@ -318,9 +328,13 @@ class WholeKernelRegressor(Resumable, WholeKernel):
                 noise = np.concatenate([np.ones(m) if N is None else N for N, m in both])
             X, y = stack([X, new.X]), np.append(y, new.y.reshape(-1, *y.shape[1:]), axis=0)
         self.X_fit_, self._y, self._noise = X, y, noise
-        system = self._new_system() if held is None else changed_system(held, X, noise, kept)
+        equations = self._equations()
+        if old_system is None:
+            system = system_of(equations)
+        else:
+            system = changed_system(old_system, equations, kept)
         targets = wanted = y.reshape(len(y), -1)
-        if system.factored:  # a start would save nothing
+        if equations.factored:  # a start would save nothing
             self._solve(targets, system)
             return
         coef, left, b = self.dual_coef_.reshape(old.shape[0], -1), None, None
@@ -329,10 +343,10 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         changed = self._trend_of(X)
         if trend is not None and changed is not None:
             H, functions = changed.columns(X), trend.columns(old)
-            given = np.tile(np.ravel(self.intercept_), (len(H), 1))
+            values = np.tile(np.ravel(self.intercept_), (len(H), 1))
             if hasattr(self, "trend_coef_"):
-                given += X @ self.trend_coef_.reshape(X.shape[1], -1)
-            b, n_alphas = np.linalg.lstsq(H, given, rcond=None)[0], np.unique(self._alphas).size
+                values += X @ self.trend_coef_.reshape(X.shape[1], -1)
+            b, n_alphas = np.linalg.lstsq(H, values, rcond=None)[0], np.unique(self._alphas).size
             targets = targets - H @ b
             wanted = np.hstack([targets, np.tile(H, n_alphas)])
             if before is None:
@@ -342,14 +356,14 @@ class WholeKernelRegressor(Resumable, WholeKernel):
                 coef = coef @ block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
                 left = None
         start = start_with(system, wanted[n:], old, kept, coef, left)
-        self._solve(targets, system, b, before=start)
+        self._solve(targets, system, b, start=start)
 
     def _as_fitted(self, name: str) -> Any:
         return self._fitted_with.get(name, getattr(self, name))
 
     @property
     def _on_centers(self) -> bool:
-        return self._scale is None or self._rows_per_center is not None
+        return self._rows_per_center is not None
 
     @property
     def _fitted_trend(self) -> Any:
@@ -375,19 +389,34 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         """Return the resolved kernel and alpha, one or one for each target."""
         raise NotImplementedError
 
-    def _system_of(self, kernel: Kernel, X: Rows, alphas: Doubles, noise: Any) -> KernelSystem:
+    def _equations_of(self, kernel: Kernel, X: Rows, alphas: Doubles, noise: Any) -> Equations:
         names = ("preconditioner", "tol", "max_iter", "random_state")
-        return KernelSystem(
-            kernel, X, alphas, noise, workers=self._workers,
-            **{name: self._as_fitted(name) for name in names},
+        options = {name: self._as_fitted(name) for name in names}
+        return Equations(kernel, X, alphas, noise, **options)
+
+    def _equations(self) -> Equations:
+        """Return those of the fitted rows, or of centres, each of which stands for its share."""
+        if self._rows_per_center is None:
+            return self._equations_of(self.kernel_, self.X_fit_, self._alphas, self._noise)
+        points = self.X_fit_[:: -(-len(self.X_fit_) // HELD_ROWS)]
+        share = float(self._rows_per_center) * len(self.X_fit_) / len(points)
+        noise = np.full(len(points), 1.0 / share)
+        return self._equations_of(self.kernel_, points, self._alphas, noise)
+
+    @functools.cached_property
+    def _posterior(self) -> Posterior:
+        """The posterior of the fit, with its system."""
+        equations = self._equations()
+        return posterior_of(
+            equations, self._trend_of(equations.X), exactly=self._on_centers,
+            near_from=self._near_from,
         )  # fmt: skip
 
     def _solve(self, y: Doubles, system: KernelSystem, less: Any = None, **options: Any) -> None:
-        """Solve for targets, from which H `less` was taken away."""
-        self._held_system, alphas = system, self._alphas
-        trend, n_free = self._trend_of(self.X_fit_), 0
-        H = None if trend is None else trend.columns(self.X_fit_)
-        found, b, self._start = system.regress(y, alphas, H, progress=self._watch, **options)
+        """Solve for targets, from which H `less` was subtracted."""
+        self._posterior.system, alphas = system, self._alphas
+        trend, H, n_free = self._posterior.trend, self._posterior.at_rows, 0
+        solution, b, self._start = system.regress(y, alphas, H, progress=self._listener, **options)
         constant = np.zeros(y.shape[1])
         if trend is not None and H is not None:
             n_free, y = trend.n_free, y - H @ b
@@ -395,32 +424,32 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             constant, slopes = trend.plain(b, self.X_fit_.shape[1])
             if trend.places.size:
                 self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
-        self._keep(found, constant)
-        scale = np.einsum("ij,ij->j", y, found.coef) / max(system.n_rows - n_free, 1)
+        self._keep(solution, constant)
+        scale = np.einsum("ij,ij->j", y, solution.coef) / max(system.n_rows - n_free, 1)
         self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]
         self._scale = np.maximum(scale, 0.0)
-        self._tell(found.trouble, f"It was preconditioned by {system.preconditioner!r}")
+        self._warn_of(solution.trouble, f"It was preconditioned by {system.preconditioner!r}")
 
-    def _keep(self, found: Solution | CentersSolution, constant: Doubles) -> None:
+    def _keep(self, solution: Solution | CentersSolution, constant: Doubles) -> None:
         shape = self._target_shape
-        self.dual_coef_ = found.coef.reshape(len(found.coef), *shape)
+        self.dual_coef_ = solution.coef.reshape(len(solution.coef), *shape)
         self.intercept_ = constant.reshape(shape)[()]
-        self.n_iter_ = found.n_iter.reshape(shape)[()]
-        self.residual_ = found.residual.reshape(shape)[()]
-        self.converged_ = found.converged.reshape(shape)[()]
+        self.n_iter_ = solution.n_iter.reshape(shape)[()]
+        self.residual_ = solution.residual.reshape(shape)[()]
+        self.converged_ = solution.converged.reshape(shape)[()]
 
     def _outdate(self) -> None:
         super()._outdate()
-        for name in ("_held_system", "_draws", "_near", "_start"):
+        for name in ("_posterior", "_start"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_start", "_near", "_watch", "_workers")
+        """Leave out what updates compute again, and what belongs to this process."""
+        left_out = ("_start", "_listener", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     def _to_data(self) -> dict[str, Any]:
-        """Refuse what a file can't keep, see `model_io`; nothing takes another form."""
+        """Refuse a preconditioner, which no file stores, see `model_io`."""
         if isinstance(self.preconditioner, Preconditioner):
             raise TypeError(
                 f"preconditioner={self.preconditioner!r} was made for these rows, and files do not "
@@ -432,19 +461,12 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             return {"_fitted_with": others}
         return {}
 
-    @property
-    def _system(self) -> KernelSystem:
-        """The system of the fitted rows."""
+    def _check_whole(self) -> None:
         if self._on_centers:
             raise ValueError(
                 "a model on centres has no sample_y and no preconditioner_; use centers=None, or "
                 "RandomFeatureRidge on NystromFeatures"
             )
-        return self._held_system if hasattr(self, "_held_system") else self._new_system()
-
-    def _new_system(self) -> KernelSystem:
-        self._held_system = self._system_of(self.kernel_, self.X_fit_, self._alphas, self._noise)
-        return self._held_system
 
     def _check_scale(self) -> None:
         if self._scale is None:
@@ -457,7 +479,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     def preconditioner_(self) -> Preconditioner:
         """The preconditioner of the conjugate gradients."""
         self._check_fitted()
-        return self._system.preconditioner
+        self._check_whole()
+        return self._posterior.system.preconditioner
 
     @property
     def noise_variance_(self) -> Any:
@@ -511,15 +534,15 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         >>> slope.ravel().round(2)  # nearly the cosine
         array([ 0.97, -0.99])
         """
-        found = super().predict(X, return_std)
+        predictions = super().predict(X, return_std)
         if isinstance(return_gradient, bool | np.bool_) and not return_gradient:
-            return found
+            return predictions
         check_not_source(X)
         rows = as_double(dense(self._new_rows(self._columns(X))))
         shape = (len(rows), *self._target_shape, -1)
         directions = _directions(return_gradient, rows)
-        slopes = [each.reshape(shape) for each in self._slopes(rows, directions, return_std)]
-        return *(found if return_std else [found]), *slopes
+        slopes = [array.reshape(shape) for array in self._slopes(rows, directions, return_std)]
+        return *(predictions if return_std else [predictions]), *slopes
 
     def _slopes(self, X: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
         """Return slopes of shape (n_samples, n_targets, p), and perhaps standard deviations."""
@@ -529,30 +552,25 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     def _gradient(self, X: Doubles) -> Doubles:
         """Return df / dx of shape (n_samples, n_targets, n_features)."""
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        found = gradients(self.kernel_, X, as_double(dense(self.X_fit_)), coef)
-        if found is None:
+        slopes = gradients(self.kernel_, X, as_double(dense(self.X_fit_)), coef)
+        if slopes is None:
             raise ValueError(
                 f"kernel={self.kernel_!r} has no derivatives by columns; use one with "
                 "lengthscales, such as a Gaussian or a Matern, or one of dot products"
             )
         if hasattr(self, "trend_coef_"):
-            found += self.trend_coef_.reshape(X.shape[1], -1).T
-        return found
+            slopes += self.trend_coef_.reshape(X.shape[1], -1).T
+        return slopes
 
     def _slope_variance(self, X: Doubles, directions: Doubles) -> Doubles:
         """Return the variances of slopes, of shape (n_samples, n_targets, p)."""
         self._check_scale()
-        system = self._center_system() if self._on_centers else self._system
-        few = self._on_centers or system.factored or len(X) <= EXACT_ROWS
-        near = None if few else self._near_variances()
-        posterior = Posterior(system, self._trend_of(system.rows))
-        found = np.empty((len(X), self._alphas.size, directions.shape[1]))
+        variances = np.empty((len(X), self._alphas.size, directions.shape[1]))
         for alpha in np.unique(self._alphas).tolist():
-            targets = self._alphas == alpha
-            variances = posterior.slope_variances(X, directions, alpha, near)
-            found[:, targets] = variances[:, None]
-        found *= self._scale[:, None]
-        return found
+            of_unit = self._posterior.slope_variances(X, directions, alpha)
+            variances[:, self._alphas == alpha] = of_unit[:, None]
+        variances *= self._scale[:, None]
+        return variances
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         mean, _ = super()._predict(X, return_std)
@@ -561,77 +579,24 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     def _variance(self, X: Rows) -> Doubles:
         """Return the variances of new observations, of shape (n_samples, n_targets)."""
         self._check_scale()
-        found = np.empty((X.shape[0], self._alphas.size))
+        variances = np.empty((X.shape[0], self._alphas.size))
         for alpha in np.unique(self._alphas).tolist():
-            targets = self._alphas == alpha
-            found[:, targets] = (self._unit_variance(X, alpha) + alpha)[:, None]
-        found *= self._scale
-        return found
+            of_unit = self._posterior.variances(X, alpha) + alpha
+            variances[:, self._alphas == alpha] = of_unit[:, None]
+        variances *= self._scale
+        return variances
 
-    def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
+    def _has_quick_std(self) -> bool:
+        n_rows, dim = self.X_fit_.shape
         if self._on_centers:
-            system = self._center_system()
-            return Posterior(system, self._trend_of(system.rows)).variances(X, alpha)
-        system, n_new = self._system, X.shape[0]
-        exactly = system.factored and system.n_rows <= DOUBLE_ROWS
-        near = None if exactly else self._near_variances()
-        if near is not None:
-            exactly = system.factored and system.n_rows <= self._near_from
-        if not self._cut:  # exact variances are solved for, not drawn
-            few = system.n_rows if system.factored and near is None else EXACT_ROWS
-            exactly = exactly or n_new <= few
-        if near is not None and not exactly:
-            return self._posterior.near_variances(near, X, alpha)
-        draws = None if exactly else self._prepared_draws()
-        if draws is None:
-            return self._posterior.variances(X, alpha)
-        prior, corrections = draws
-        drawn = prior(X)
-        left = drawn - corrections[alpha].at(self.kernel_, X, self.X_fit_)
-        prior_variance = kernel_diagonal(self.kernel_, X)
-        found = mean_square(left, drawn, prior_variance)
-        # y takes away from what is unknown beforehand, but for the trend.
-        return found if self._fitted_trend is not None else np.minimum(found, prior_variance)
-
-    def _center_system(self) -> KernelSystem:
-        """Return the system of the centres, each of which stands for its share of the rows."""
-        if not hasattr(self, "_held_system"):
-            points = self.X_fit_[:: -(-len(self.X_fit_) // HELD_ROWS)]
-            rows = float(self._rows_per_center or 1.0) * len(self.X_fit_) / len(points)
-            noise = np.full(len(points), 1.0 / rows)
-            self._held_system = self._system_of(self.kernel_, points, self._alphas, noise)
-        return self._held_system
-
-    @property
-    def _posterior(self) -> Posterior:
-        return Posterior(self._system, self._trend_of(self.X_fit_))
-
-    def _near_variances(self) -> NearVariances | None:
-        """Return what variances come from with few columns, where it is of use."""
-        if not hasattr(self, "_near"):
-            self._near = NearVariances.of(self.kernel_, self.X_fit_, self._noise)
-        return self._near
-
-    def _prepared_draws(self) -> tuple[Prior, dict[float, Correction]] | None:
-        """Return the draws that variances come from; None without features to draw by."""
-        if not hasattr(self, "_draws"):
-            rng = generator(self._as_fitted("random_state"))
-            prior = feature_prior(self.kernel_, self.X_fit_, N_DRAWS, rng)
-            self._draws = None
-            if prior is not None:
-                values, posterior = prior(self.X_fit_), self._posterior
-                alphas = np.unique(self._alphas).tolist()
-                self._draws = prior, {a: posterior.correction(values, a, rng) for a in alphas}
-        return self._draws
+            return self._scale is not None and n_rows <= HELD_ROWS
+        return bool(dim <= FEW_COLUMNS or n_rows <= QUICK_ROWS)
 
     def _for_workers(self, return_std: bool = False) -> Self:
-        """Return a copy that can predict: its variances don't depend on how rows are cut."""
+        """Return a copy that can predict: its variances don't depend on the batches."""
         model = super()._for_workers(return_std)
-        if return_std and not self._on_centers:
-            model._cut = True
-            if self._near_variances() is None:
-                self._prepared_draws()
-                model._draws = self._draws
+        if return_std:
+            model._posterior = self._posterior.for_batches()
         return model
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Seed = 0) -> Doubles:
@@ -657,6 +622,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         are at most 4,096 training and new rows together.
         """
         self._check_fitted()
+        self._check_whole()
         n_samples = check_integer("n_samples", n_samples, 1)
         X = self._columns(X)
         mean, _ = self._predict(X, return_std=False)
@@ -668,14 +634,14 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             old, new = joint_draws(self.kernel_, self.X_fit_, X, n_draws, rng)
         else:
             old, new = prior(self.X_fit_), prior(X)
-        posterior, found = self._posterior, np.empty((X.shape[0], self._alphas.size, n_samples))
+        draws = np.empty((X.shape[0], self._alphas.size, n_samples))
         for target, alpha in enumerate(self._alphas.tolist()):
-            draws = slice(target * n_samples, (target + 1) * n_samples)
-            correction = posterior.correction(old[:, draws], alpha, rng)
-            found[:, target] = new[:, draws] - correction.at(self.kernel_, X, self.X_fit_)
-        found *= np.sqrt(self._scale)[:, None]
-        found += mean[:, :, None]
-        return found.reshape(X.shape[0], *self._target_shape, n_samples)
+            some = slice(target * n_samples, (target + 1) * n_samples)
+            correction = self._posterior.correction(old[:, some], alpha, rng)
+            draws[:, target] = new[:, some] - correction.at(X)
+        draws *= np.sqrt(self._scale)[:, None]
+        draws += mean[:, :, None]
+        return draws.reshape(X.shape[0], *self._target_shape, n_samples)
 
 
 class KernelRidge(WholeKernelRegressor):
@@ -851,19 +817,19 @@ class KernelRidge(WholeKernelRegressor):
         if kernel.unit_sphere:
             check_unit(rows)
         self.kernel_ = reader.resolve(kernel)
-        found = solve_centers(
+        solution = solve_centers(
             self.kernel_, Passes(reader, self, step), centers, self._alphas,
             fit_intercept=self._fitted_trend is not None, tol=self.tol, max_iter=self.max_iter,
-            random_state=self.random_state, progress=self._watch, checkpoint=reader.hand_over(),
+            random_state=self.random_state, progress=self._listener, checkpoint=reader.hand_over(),
         )  # fmt: skip
-        self.X_fit_, self._noise, self._scale = found.centers, None, None
-        self._rows_per_center = found.total / len(found.centers)
+        self.X_fit_, self._noise, self._scale = solution.centers, None, None
+        self._rows_per_center = solution.total / len(solution.centers)
         if (self._alphas > 0).all():
-            free = max(found.n_rows - (self._fitted_trend is not None), 1)
-            self._scale = found.least / self._alphas / free
+            free = max(solution.n_rows - (self._fitted_trend is not None), 1)
+            self._scale = solution.least / self._alphas / free
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
-        self._keep(found, found.intercept)
-        self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")
+        self._keep(solution, solution.intercept)
+        self._warn_of(solution.trouble, f"It has {counted(len(solution.centers), 'centre')}")
 
     def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> Any:
         if self.centers is not None and self.kernel_.unit_sphere:

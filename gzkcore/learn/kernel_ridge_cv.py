@@ -16,6 +16,7 @@ from gzkcore._util.wording import plain
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.passes.streams import Step
+from gzkcore.solve.system import KernelSystem, system_of
 from gzkcore.solve.training_rows import TrainingRows
 
 from .held_out import (
@@ -198,9 +199,11 @@ class KernelRidgeCV(WholeKernelRegressor):
         train, test = map(rows.part, split)
         if isinstance(kernel, Precomputed):
             train.X, test.X = train.X[:, split[0]], test.X[:, split[0]]
-        squares = squared_errors(
-            train, test, alphas,
-            lambda tried: self._system_of(kernel, train.X, tried, train.noise),
-            self._trend_of(train.X), step,
-        )  # fmt: skip
+
+        def system_with(tried: Doubles) -> KernelSystem:
+            equations = self._equations_of(kernel, train.X, tried, train.noise)
+            return system_of(equations, self._workers)
+
+        trend = self._trend_of(train.X)
+        squares = squared_errors(train, test, alphas, system_with, trend, step)
         return np.asarray(np.average(squares, axis=0, weights=test.weight))

@@ -41,7 +41,7 @@ from gzkcore.kernels.products import KernelOperator
 from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums
 from gzkcore.rows.survey import without_zeros
 
-from .solve import NotPositiveDefinite, Watch, conjugate_gradients, not_finite
+from .solve import Listener, NotPositiveDefinite, conjugate_gradients, not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
@@ -108,7 +108,7 @@ def solve_centers(
     tol: float = 1e-3,
     max_iter: int = 1000,
     random_state: Seed = None,
-    progress: Watch | None = None,
+    progress: Listener | None = None,
     checkpoint: Any = None,
 ) -> CentersSolution:
     """Solve the kernel ridge regressions of some centres, several targets and alphas at once.

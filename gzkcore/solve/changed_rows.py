@@ -17,11 +17,11 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, Pairs, as_double
 
-from .kernel_system import KernelSystem, Start
 from .near_landmarks import NearLandmarks
 from .neighbours import Nearest, Neighbours
 from .preconditioner import Preconditioner
 from .preconditioners import Diagonal, NearAndFar, Problem
+from .system import Equations, FactoredSystem, KernelSystem, Start, system_of
 
 # Rows that an added row depends on, of the old ones and of those added. Of 1,000 rows added to
 # 100,000 on the sphere (Matern-3/2, alpha .1) the first step left .0042 |y|; with 47 and 15 .025,
@@ -117,22 +117,22 @@ def rows_of_factor(pairs: Pairs, first: int, noise: Doubles) -> list[Any]:
     return [csr_array((each.ravel(), columns.ravel(), starts), shape=shape) for each in entries]
 
 
-def changed_system(
-    old: KernelSystem, X: Rows, noise: Doubles | None, kept: Integers
-) -> KernelSystem:
-    """Return the system of rows X: those of an old one that are kept, then new ones."""
-    new = KernelSystem(
-        old.kernel, X, old.alphas, noise, preconditioner=old.given, tol=old.tol,
-        max_iter=old.max_iter, random_state=old.random_state,
-        by_tiles=not old.factored and old.fast is None,
-    )  # fmt: skip
-    made = vars(old).get("preconditioner")
-    if made is None or new.factored or old.factored or isinstance(made, Diagonal):
+def changed_system(old: KernelSystem, equations: Equations, kept: Integers) -> KernelSystem:
+    """Return the system of equations whose rows are those `kept` of an old system, then new ones.
+
+    It has the old preconditioner, changed, if that is possible.
+    """
+    factored = isinstance(old, FactoredSystem)
+    new = system_of(equations, by_tiles=not factored and not old.in_linear_time)
+    preconditioner = vars(old).get("preconditioner")
+    if preconditioner is None or factored or isinstance(new, FactoredSystem):
+        return new
+    if isinstance(preconditioner, Diagonal):
         return new
     of_old, of_new = (np.ones(s.n_rows) if s.noise is None else s.noise for s in (old, new))
-    if not isinstance(made, Grown):
-        made = Grown(made, as_double(old.rows), of_old, old.alphas)
-    grown = made.changed(new.kernel, as_double(new.rows), of_new, kept)
+    if not isinstance(preconditioner, Grown):
+        preconditioner = Grown(preconditioner, as_double(old.rows), of_old, old.alphas)
+    grown = preconditioner.changed(new.kernel, as_double(new.rows), of_new, kept)
     if grown is not None:
         new.preconditioner = grown
     return new
@@ -148,7 +148,7 @@ def start_with(
     n, X = len(kept), as_double(system.rows)
     start, rest = (np.zeros((len(X), coef.shape[1])) for _ in range(2))
     start[:n] = coef[kept]
-    if left is None or not np.isfinite(left).all() or system.fast:
+    if left is None or not np.isfinite(left).all() or system.in_linear_time:
         return Start(start, None)
     rest[:n], rest[n:] = left[kept], targets
     gone = np.setdiff1d(np.arange(len(coef)), kept)

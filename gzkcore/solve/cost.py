@@ -20,13 +20,11 @@ from gzkcore._util.typing import Doubles, Floats, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted, plain, seconds_told
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.products import as_double
 from gzkcore.passes.tiles import ALL_SUMS_BYTES, FEATURES_BYTES
 from gzkcore.rows.survey import SAMPLE_ROWS
 
 from .centers import IN_MEMORY_BYTES, MOST_SAMPLE, PART_ROWS, ROOTS
-from .kernel_system import HELD_ROWS, MOST_SUMS_TOL, KernelSystem
 from .near_landmarks import SEEN
 from .preconditioners import (
     FEW_COLUMNS,
@@ -38,7 +36,9 @@ from .preconditioners import (
     preconditioner_for,
     preconditioner_of_some,
 )
+from .products import expected_cost
 from .solve import Solution
+from .system import HELD_ROWS, Equations, KernelSystem, system_of
 
 LESS = 0.75  # of centres or features, where there is no room for more; a choice
 
@@ -317,9 +317,11 @@ class _Every:
         return self._system(rows, shift, made)
 
     def _system(self, rows: Floats, shift: float, made: Any) -> KernelSystem:
-        return KernelSystem(
-            self.kernel, rows, np.array([shift]), preconditioner=made, tol=self.tol,
-            max_iter=MOST_STEPS, random_state=self.seed,
+        return system_of(
+            Equations(
+                self.kernel, rows, np.array([shift]), preconditioner=made, tol=self.tol,
+                max_iter=MOST_STEPS, random_state=self.seed,
+            )
         )  # fmt: skip
 
     def preconditioner_bytes(self, n_rows: int) -> float:
@@ -329,7 +331,7 @@ class _Every:
 
     def cost_of_product(self, n_rows: int) -> float:
         """Return what a product with so many rows costs, relative to others."""
-        return FastSums.expected_cost(self.kernel, as_double(self.rows), n_rows, MOST_SUMS_TOL)
+        return expected_cost(self.kernel, as_double(self.rows), n_rows)
 
     def bytes(self, n_rows: int, n_columns: int) -> float:
         """Return what a fit to so many rows takes, as it is reckoned."""

@@ -21,11 +21,11 @@ from .near_landmarks import spread_landmarks
 from .neighbours import Nearest
 from .preconditioners import FEW_COLUMNS, LEAST_ALPHA
 
-# Rows that are spread, and how many of them are near enough; then the nearest of all others.
-# docs/kernel_ridge.md has what this is off by. With a third more it took twice as long.
+# Levels of spread rows: their number, and how many of them are near enough. Then the NEAREST of all
+# other rows follow. docs/kernel_ridge.md has the errors. With a third more it took twice as long.
 LEVELS = ((64, 16), (512, 16), (4096, 16))
 NEAREST = 47
-NEW_ROWS = 1 << 14  # at a time
+NEW_ROWS = 1 << 14  # So many new rows are worked on at a time.
 
 
 class NearVariances:
@@ -34,8 +34,8 @@ class NearVariances:
     Parameters
     ----------
     kernel : Kernel
-    X : ndarray of shape (n, d)
-        With d <= 3.
+    X : {ndarray, CSR} of shape (n, d)
+        Rows that `suit`.
     noise : ndarray of shape (n,) or None
         The diagonal of N; None: ones.
 
@@ -44,40 +44,26 @@ class NearVariances:
     A new row takes m^3 / 3 + m^2 (d + 12) / 2 operations for m = 95, and a search.
     """
 
-    def __init__(self, kernel: Kernel, X: Doubles, noise: Doubles | None) -> None:
-        self.kernel, self.pairs = kernel, Pairs.of(kernel, X, np.float64)
-        self.noise = np.ones(len(X)) if noise is None else noise
-        self.levels: list[tuple[Integers, Nearest, int]] = []
-
-    @classmethod
-    def of(cls, kernel: Kernel, X: Rows, noise: Doubles | None) -> "NearVariances | None":
-        """Return None for kernels without a compiled form, and for more columns."""
+    def __init__(self, kernel: Kernel, X: Rows, noise: Doubles | None) -> None:
         rows = as_double(dense(X))
-        _, mapped, _ = unmapped(kernel, rows[:1], None)
-        if mapped.shape[1] > FEW_COLUMNS:
-            return None
-        made = cls(kernel, rows, noise)
-        if made.pairs is None:
-            return None
-        made._spread(made.pairs.rows)
-        return made
+        self.kernel = kernel
+        pairs: Any = Pairs.of(kernel, rows, np.float64)
+        self.noise = np.ones(len(rows)) if noise is None else noise
+        self.pairs, self.levels = pairs, _levels(pairs.rows)
 
-    def _spread(self, rows: Doubles) -> None:
-        """Choose the rows of each level; no row is in two of them."""
-        left, rng = np.arange(len(rows)), np.random.default_rng(0)
-        for size, count in LEVELS:
-            if 4 * size > len(left):
-                break
-            chosen = left[spread_landmarks(rows[left], size, rng)]
-            self.levels.append((chosen, Nearest(rows[chosen]), count))
-            left = np.setdiff1d(left, chosen)
-        self.levels.append((left, Nearest(rows[left]), min(NEAREST, len(left))))
+    @staticmethod
+    def suit(kernel: Kernel, X: Rows) -> bool:
+        """Say whether rows have few enough columns, and the kernel a compiled form."""
+        row = as_double(dense(X[:1]))
+        _, mapped, _ = unmapped(kernel, row, None)
+        return mapped.shape[1] <= FEW_COLUMNS and Pairs.of(kernel, row, np.float64) is not None
 
     def at(self, X: Rows, alpha: float) -> Doubles:
-        """Return them for rows X."""
-        parts = range(0, X.shape[0], NEW_ROWS)
-        found = [self._of_some(as_double(dense(X[i : i + NEW_ROWS])), alpha) for i in parts]
-        return np.concatenate(found)
+        """Return the variances at rows X."""
+        starts = range(0, X.shape[0], NEW_ROWS)
+        return np.concatenate([
+            self._of_some(as_double(dense(X[start : start + NEW_ROWS])), alpha) for start in starts
+        ])  # fmt: skip
 
     def rows_about(self, X: Doubles, times: int = 1) -> Integers:
         """Return the numbers of the rows about each of some new rows, (n_new, times m or all)."""
@@ -89,7 +75,7 @@ class NearVariances:
         return np.concatenate(tables, axis=1)
 
     def _of_some(self, X: Doubles, alpha: float) -> Doubles:
-        known: Any = self.pairs
+        old = self.pairs
         new: Any = Pairs.of(self.kernel, X, np.float64)
         seen = self.rows_about(X)
         some, places = np.unique(seen, return_inverse=True)
@@ -97,11 +83,23 @@ class NearVariances:
         n, least = len(places), LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
         noise = max(alpha, least) * np.concatenate([np.ones(n), self.noise[some]])
         values, at_seen = np.empty((1, n, 1)), np.empty((1, *places.shape))
-        rows = np.concatenate([new.rows, known.rows[some]])
+        rows = np.concatenate([new.rows, old.rows[some]])
         _neighbours.sparse_factor(
             rows, np.empty((len(rows), 0)), np.empty((n, 0), np.int32), places.astype(np.int32),
-            noise[None], np.concatenate([new.weights, known.weights[some]]), known.known.factors,
-            known.known.numbers, known.known.coefficients, values, at_seen, n_threads(),
+            noise[None], np.concatenate([new.weights, old.weights[some]]), old.known.factors,
+            old.known.numbers, old.known.coefficients, values, at_seen, n_threads(),
         )  # fmt: skip
-        found: Doubles = np.maximum(values[0, :, 0] ** -2.0 - noise[:n], 0.0)
-        return found
+        return np.asarray(np.maximum(values[0, :, 0] ** -2.0 - noise[:n], 0.0))
+
+
+def _levels(rows: Doubles) -> list[tuple[Integers, Nearest, int]]:
+    """Return the rows of each level, to be searched for some of them; no row is in two levels."""
+    levels, left, rng = [], np.arange(len(rows)), np.random.default_rng(0)
+    for size, count in LEVELS:
+        if 4 * size > len(left):
+            break
+        chosen = left[spread_landmarks(rows[left], size, rng)]
+        levels.append((chosen, Nearest(rows[chosen]), count))
+        left = np.setdiff1d(left, chosen)
+    levels.append((left, Nearest(rows[left]), min(NEAREST, len(left))))
+    return levels

@@ -37,10 +37,10 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.passes.streams import Step, as_step
 
-from .kernel_system import SINGLE_TOL, KernelSystem
 from .losses import Loss
 from .preconditioner import Preconditioner
 from .solve import NotPositiveDefinite, Solution, conjugate_gradients
+from .system import SINGLE_TOL, FactoredSystem, KernelSystem
 
 __all__ = ["Minimum", "minimise"]
 
@@ -335,7 +335,7 @@ class Newton:
             return conjugate_gradients(
                 product_by(quick), target.reshape(-1, 1), [self.alpha],
                 exact_product=product_by(system.exact), preconditioner=preconditioner,
-                tol=tol, max_iter=system.max_iter,
+                tol=tol, max_iter=system.equations.max_iter,
             )  # fmt: skip
 
         preconditioner = self._preconditioner(system, part, kappa, whole)
@@ -351,11 +351,11 @@ class Newton:
     def _preconditioner(
         self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
     ) -> Preconditioner:
-        """Return that of a system, made of those of weights that are alike where it costs much."""
-        weights = part.weights
-        if system.factored and part.q is not None and weights.size * len(weights) <= MOST_HELD:
+        """Return a preconditioner: of coupled outputs together if K is stored and they are few."""
+        few = part.weights.size * len(part.weights) <= MOST_HELD
+        if isinstance(system, FactoredSystem) and part.q is not None and few:
             try:
-                return Coupled(np.asarray(system.matrix) + kappa, self.alpha, part)
+                return Coupled(system.matrix + kappa, self.alpha, part)
             except LinAlgError:  # K is singular, or not positive definite: which, the others tell
                 pass
         return self._separate(system, part, kappa, whole)
@@ -363,9 +363,9 @@ class Newton:
     def _separate(
         self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
     ) -> Preconditioner:
-        """Return one for each output by itself."""
+        """Return a preconditioner of each output; an expensive one serves for similar weights."""
         weights = part.weights
-        if whole and self._made is not None and not system.factored:
+        if whole and self._made is not None and not isinstance(system, FactoredSystem):
             ratio = weights / self._made[0]
             if ratio.max() <= ALIKE and ratio.min() >= 1 / ALIKE:
                 return Preconditioned(self._made[1], part)

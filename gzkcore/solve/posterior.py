@@ -1,13 +1,21 @@
-"""The posterior of a kernel ridge regression: variances and draws of f given y.
+"""The posterior of a kernel ridge regression: variances, slopes and draws of f given y.
 
 f is a Gaussian process with covariance k, and y = f(x) + noise of variance alpha N, both in units
-of the prior scale s. For a few points variances are computed exactly; for any number of points they
-come from draws from the prior, which Matheron's rule conditions on y.
+of the prior scale. `posterior_of` chooses how the variances of many new rows are computed:
+
+    Posterior         exactly, by a factor of K + alpha N or by solves; also on centres
+    NearPosterior     given some rows around each new one, with few columns
+    DrawnPosterior    from draws of the prior, which Matheron's rule conditions on y
+
+All have the methods of `Posterior`. They belong to the model's rows, and go into its pickles
+without the system, which is made again if it is needed.
 """
 
+import copy
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,114 +31,164 @@ from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import FunctionKernel, Precomputed
-from gzkcore.kernels.products import KernelOperator, as_double, kernel_matrix, matrix_of
+from gzkcore.kernels.products import (
+    KernelOperator,
+    as_double,
+    kernel_diagonal,
+    kernel_matrix,
+    matrix_of,
+)
 from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
 
-from .kernel_system import BLOCK, KernelSystem, cross_product
+from .factored import DOUBLE_ROWS
 from .near_variances import NearVariances
 from .preconditioners import LEAST_ALPHA
+from .products import cross_product
+from .system import BLOCK, Equations, KernelSystem, system_of
 from .trend import Trend, inverse
 
-PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
-# Rows at a time: 64 take 15 times the processor time with two threads of OpenBLAS.
+__all__ = ["DrawnPosterior", "NearPosterior", "Posterior", "posterior_of"]
+
+# With up to so many rows of the fit a solve for a new row costs no more than rows near by.
+NEAR_FROM = 2048
+EXACT_ROWS = 64  # The variances of so many new rows cost no more solves than the draws.
+N_DRAWS = 64  # A variance is the mean square of so many draws.
+# A draw from the prior has so many features, which cost little beside the solve.
+PRIOR_COMPONENTS = 1 << 14
+# So many rows have features at a time: 64 take 15 times the processor time with two threads of
+# OpenBLAS.
 PRIOR_ROWS = 256
-JOINT_ROWS = 1 << 12  # old and new, up to which draws are made from their whole matrix
-N_DRAWS = 64  # that a variance is the mean square of
-ROWS = 512  # new ones at a time, beside a factor
-SLOPE_ROWS = 3  # times as many near by tell of slopes: smooth functions average more
-EXACT_ROWS = 64  # new ones, whose variances cost no more solves than the draws
+JOINT_ROWS = 1 << 12  # Up to so many old and new rows, draws come from their whole matrix.
+FACTOR_ROWS = 512  # So many new rows at a time are multiplied by the inverse of a factor.
+SLOPE_ROWS = 3  # Slopes take so many times the rows near by: smooth functions average more.
 
 Prior = Callable[[Rows], Doubles]  # draws of f at rows, of shape (n_rows, n_draws)
 
 
-@dataclass
-class Correction:
-    """What y takes from draws of the prior, at any rows."""
+def posterior_of(
+    equations: Equations, trend: Trend | None, *, exactly: bool, near_from: int = NEAR_FROM
+) -> "Posterior":
+    """Return the posterior of a regression on the rows of the equations.
 
-    coef: Doubles  # (n, n_draws)
-    trend: Trend | None
-    b: Doubles  # (n_free, n_draws)
-
-    def at(self, kernel: Kernel, X: Rows, fitted: Rows) -> Doubles:
-        """Return it at rows X, of shape (n_rows, n_draws)."""
-        found = cross_product(kernel, X, fitted, self.coef)
-        return found if self.trend is None else found + self.trend.columns(X) @ self.b
+    With `exactly` it computes all variances exactly, however many. Else it does so if K is factored
+    and has at most DOUBLE_ROWS rows, or `near_from` rows in few columns.
+    """
+    n_rows, factored = equations.X.shape[0], equations.factored
+    if exactly or (factored and n_rows <= DOUBLE_ROWS):
+        return Posterior(equations, trend)
+    if not NearVariances.suit(equations.kernel, equations.X):
+        return DrawnPosterior(equations, trend)
+    if factored and n_rows <= near_from:
+        return Posterior(equations, trend)
+    return NearPosterior(equations, trend)
 
 
 class Posterior:
-    """Variances and draws of f given y, in units of the prior scale.
+    """Variances, slopes and draws of f given y, in units of the prior scale, computed exactly.
 
     Parameters
     ----------
-    system : KernelSystem
+    equations : Equations
     trend : Trend, optional
         What is not penalised, and unknown too.
     """
 
-    def __init__(self, system: KernelSystem, trend: Trend | None) -> None:
-        self.system, self.trend = system, trend
-        self.H = np.empty((system.n_rows, 0)) if trend is None else trend.columns(system.rows)
+    # Whether rows come in batches. Then no variance may depend on how many rows are in one.
+    _in_batches = False
+
+    def __init__(self, equations: Equations, trend: Trend | None) -> None:
+        self.equations, self.trend = equations, trend
+        self.kernel = equations.kernel
         self._of_trend: dict[float, tuple[Doubles, Doubles]] = {}
 
-    def of_trend(self, alpha: float) -> tuple[Doubles, Doubles]:
-        """Return A^-1 H and (H^T A^-1 H)^-1 for A = K + alpha N."""
-        if alpha not in self._of_trend:
-            root = self.system.root(alpha)
-            if root is None:
-                of_H = self.system.solve(self.H, np.full(self.H.shape[1], alpha)).coef
-            else:
-                of_H = solve_factored(root, self.H)
-            self._of_trend[alpha] = of_H, inverse(self.H, of_H)
-        return self._of_trend[alpha]
+    @functools.cached_property
+    def system(self) -> KernelSystem:
+        """The system of the equations; whoever has it may set it."""
+        return system_of(self.equations)
+
+    @functools.cached_property
+    def at_rows(self) -> Doubles | None:
+        """H, the functions of the trend at the rows; None without a trend."""
+        return None if self.trend is None else self.trend.columns(self.equations.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again from the rows."""
+        return {k: v for k, v in vars(self).items() if k not in ("system", "at_rows", "near")}
+
+    def for_batches(self) -> Self:
+        """Return a copy whose variances don't depend on how the new rows are batched."""
+        posterior = copy.copy(self)
+        posterior._in_batches = True
+        return posterior
 
     def variances(self, X: Rows, alpha: float) -> Doubles:
-        """Return the variance of f at each row, exactly: k(x, x) - k_x^T A^-1 k_x.
+        """Return the variance of f at each row, k(x, x) - k_x^T A^-1 k_x with A = K + alpha N.
 
-        Where A is factored, A = L L^T, that takes away |L^-1 k_x|^2. Else a block of rows is
-        solved for: with x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by
-        the square of the error, and never negative. A trend adds its share, see `trend`.
+        If A is factored, A = L L^T, |L^-1 k_x|^2 is subtracted. Else a block of rows is solved for:
+        with x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by the square
+        of the error, and never negative. A trend adds its share, see `trend`.
         """
-        system, found = self.system, np.empty(X.shape[0])
-        root = system.root(alpha)
-        step = BLOCK if root is None else ROWS
+        variances, root = np.empty(X.shape[0]), self.system.root(alpha)
+        step = BLOCK if root is None else FACTOR_ROWS
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
             cross = self._kernel_with(X[rows])
-            found[rows] = self._diagonal(X[rows])
+            variances[rows] = self._diagonal(X[rows])
             if root is None:
-                weights = system.solve(cross, np.full(cross.shape[1], alpha)).coef
-                found[rows] += system.quadratic_forms(weights, alpha)
-                found[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
+                weights = self._solve(cross, alpha)
+                variances[rows] += self.system.quadratic_forms(weights, alpha)
+                variances[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
             else:
-                found[rows] -= np.square(solve_triangle(root, cross)).sum(axis=0)
+                variances[rows] -= np.square(solve_triangle(root, cross)).sum(axis=0)
             if self.trend is not None:
-                of_H, unknown = self.of_trend(alpha)
+                of_H, unknown = self._trend_solution(alpha)
                 u = self.trend.columns(X[rows]) - cross.T @ of_H
-                found[rows] += np.einsum("ij,jk,ik->i", u, unknown, u)
-        return np.maximum(found, 0.0)
+                variances[rows] += np.einsum("ij,jk,ik->i", u, unknown, u)
+        return np.maximum(variances, 0.0)
 
-    def near_variances(self, near: NearVariances, X: Rows, alpha: float) -> Doubles:
-        """Return the variance of f at each row given rows near by, and the share of the trend."""
-        found = near.at(X, alpha)
-        if self.trend is not None:
-            of_H, unknown = self.of_trend(alpha)
-            rows, old = as_double(dense(X)), as_double(self.system.rows)
-            cross = KernelOperator.of(self.system.kernel, rows, old, np.float32).times(of_H)
-            u = self.trend.columns(X) - cross
-            found += np.einsum("ij,jk,ik->i", u, unknown, u)
-        return found
-
-    def slope_variances(
-        self, X: Rows, directions: Doubles, alpha: float, near: NearVariances | None
-    ) -> Doubles:
+    def slope_variances(self, X: Rows, directions: Doubles, alpha: float) -> Doubles:
         """Return the variance of the slopes of f at each row along its directions, (n_rows, p).
 
-        Directions are (n_rows, p, d). Given all rows a solve for each, see `variances`; given rows
-        near by a factor of theirs.
+        Directions are (n_rows, p, d).
         """
-        system, rows = self.system, as_double(dense(X))
-        old, prior = as_double(system.rows), self._prior_slopes(rows.shape[1])
-        found: Doubles = np.einsum(
+        return self._slope_variances(X, directions, alpha, None)
+
+    def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> "Correction":
+        """Return what y takes from draws of f with these values at the rows: a solve for each.
+
+        A draw with noise added is what y might have been: f less its regression has the
+        distribution of f less its mean.
+        """
+        noise = self.equations.noise
+        roots = np.sqrt(alpha * (np.ones(len(values)) if noise is None else noise))
+        errors = rng.standard_normal(values.shape) * roots[:, None]
+        coef = self._solve(values + errors, alpha)
+        if self.at_rows is None:
+            return Correction(self.equations, coef, None, np.empty((0, values.shape[1])))
+        of_H, unknown = self._trend_solution(alpha)
+        b = unknown @ (self.at_rows.T @ coef)
+        return Correction(self.equations, coef - of_H @ b, self.trend, b)
+
+    def _solve(self, targets: Doubles, alpha: float) -> Doubles:
+        """Return A^-1 times the targets."""
+        return self.system.solve(targets, np.full(targets.shape[1], alpha)).coef
+
+    def _trend_solution(self, alpha: float) -> tuple[Doubles, Doubles]:
+        """Return A^-1 H and (H^T A^-1 H)^-1."""
+        H: Any = self.at_rows
+        if alpha not in self._of_trend:
+            root = self.system.root(alpha)
+            of_H = self._solve(H, alpha) if root is None else solve_factored(root, H)
+            self._of_trend[alpha] = of_H, inverse(H, of_H)
+        return self._of_trend[alpha]
+
+    def _slope_variances(
+        self, X: Rows, directions: Doubles, alpha: float, near: NearVariances | None
+    ) -> Doubles:
+        """Return variances of slopes, given all rows by a solve for each, or given rows near by."""
+        rows, old = as_double(dense(X)), as_double(dense(self.equations.X))
+        prior = self._prior_slopes(rows.shape[1])
+        variances: Doubles = np.einsum(
             "ipc,ipc->ip", directions, np.einsum("ipe,ec->ipc", directions, prior)
         )
         step = 1 if near is not None else max(1, BLOCK // directions.shape[1])
@@ -138,92 +196,155 @@ class Posterior:
         for start in range(0, len(rows), step):
             here = slice(start, start + step)
             some = slice(None) if about is None else about[start]
-            D: Any = derivatives(system.kernel, rows[here], old[some])
+            D: Any = derivatives(self.kernel, rows[here], old[some])
             sides = np.einsum("ipc,icj->ipj", directions[here], D).reshape(-1, D.shape[2]).T
             if near is not None:
-                K = matrix_of(system.kernel, old[some])
+                K = matrix_of(self.kernel, old[some])
                 noise = max(alpha, LEAST_ALPHA * float(K.max())) * near.noise[some]
                 with limit_blas(1):  # more threads wait for one another
                     root = cholesky(K + np.diag(noise), lower=True)
-                    taken = np.square(solve_triangle(root, sides)).sum(axis=0)
+                    explained = np.square(solve_triangle(root, sides)).sum(axis=0)
             else:
-                taken = self._taken(sides, alpha)
-            found[here] -= taken.reshape(found[here].shape)
+                explained = self._explained(sides, alpha)
+            variances[here] -= explained.reshape(variances[here].shape)
         if self.trend is not None:
-            found += self._trend_slopes(rows, directions, old, alpha)
-        return np.maximum(found, 0.0)
+            variances += self._trend_slopes(rows, directions, old, alpha)
+        return np.maximum(variances, 0.0)
 
     def _prior_slopes(self, dim: int) -> Doubles:
-        found = prior_slopes(self.system.kernel, dim)
-        if found is None:
+        prior = prior_slopes(self.kernel, dim)
+        if prior is None:
             raise ValueError(
-                f"kernel={self.system.kernel!r} gives no standard deviations of slopes; use one "
+                f"kernel={self.kernel!r} gives no standard deviations of slopes; use one "
                 "that is a smooth function of distances: a Gaussian, or a Matern of nu > 1"
             )
-        return found
+        return prior
 
-    def _taken(self, sides: Doubles, alpha: float) -> Doubles:
+    def _explained(self, sides: Doubles, alpha: float) -> Doubles:
         """Return b^T A^-1 b of each column."""
         root = self.system.root(alpha)
         if root is not None:
             return np.asarray(np.square(solve_triangle(root, sides)).sum(axis=0))
-        weights = self.system.solve(sides, np.full(sides.shape[1], alpha)).coef
-        found = 2 * np.einsum("ij,ij->j", sides, weights)
-        return np.asarray(found - self.system.quadratic_forms(weights, alpha))
+        weights = self._solve(sides, alpha)
+        twice = 2 * np.einsum("ij,ij->j", sides, weights)
+        return np.asarray(twice - self.system.quadratic_forms(weights, alpha))
 
     def _trend_slopes(self, X: Doubles, directions: Doubles, old: Doubles, alpha: float) -> Doubles:
         """Return u^T (H^T A^-1 H)^-1 u of the trend, where u is the slope of h - H^T A^-1 k."""
         trend: Any = self.trend
-        of_H, unknown = self.of_trend(alpha)
+        of_H, unknown = self._trend_solution(alpha)
         origin = np.zeros((1, X.shape[1]))
         own = trend.columns(np.eye(X.shape[1])) - trend.columns(origin)
-        slopes: Any = gradients(self.system.kernel, X, old, of_H)  # (n_rows, n_free, d)
+        slopes: Any = gradients(self.kernel, X, old, of_H)  # (n_rows, n_free, d)
         u = np.einsum("ipc,icj->ipj", directions, own[None] - slopes.transpose(0, 2, 1))
         return np.asarray(np.einsum("ipj,jk,ipk->ip", u, unknown, u))
 
     def _kernel_with(self, X: Rows) -> Doubles:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""
-        if isinstance(self.system.kernel, Precomputed):
+        if isinstance(self.kernel, Precomputed):
             return np.ascontiguousarray(dense(X).T, dtype=np.float64)
-        rows = as_double(self.system.rows), as_double(dense(X))
-        return matrix_of(self.system.kernel, *rows)
+        return matrix_of(self.kernel, as_double(self.system.rows), as_double(dense(X)))
 
     def _diagonal(self, X: Rows) -> Doubles:
-        if isinstance(self.system.kernel, Precomputed):
+        if isinstance(self.kernel, Precomputed):
             raise ValueError(  # noqa: TRY004  the type is right, and not enough
                 "with kernel='precomputed' k(x, x) of new rows is unknown, but their standard "
                 "deviation needs it; use the kernel itself"
             )
-        return self.system.kernel.diag(X)
+        return self.kernel.diag(X)
 
-    def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> Correction:
-        """Return what y takes from draws of f, given at the rows: a solve for each.
 
-        A draw with noise added is what y might have been: f less what a regression makes of it
-        has the distribution of f less its mean.
+class NearPosterior(Posterior):
+    """Variances of many new rows given rows near by, see `NearVariances`; of few, exactly."""
+
+    @functools.cached_property
+    def near(self) -> NearVariances:
+        """The rows of the fit, to be searched."""
+        return NearVariances(self.kernel, self.equations.X, self.equations.noise)
+
+    def variances(self, X: Rows, alpha: float) -> Doubles:
+        """Return the variance of f at each row given rows near by, and the share of the trend."""
+        if not self._in_batches and X.shape[0] <= EXACT_ROWS:
+            return super().variances(X, alpha)
+        variances = self.near.at(X, alpha)
+        if self.trend is not None:
+            of_H, unknown = self._trend_solution(alpha)
+            rows, old = as_double(dense(X)), as_double(dense(self.equations.X))
+            cross = KernelOperator.of(self.kernel, rows, old, np.float32).times(of_H)
+            u = self.trend.columns(X) - cross
+            variances += np.einsum("ij,jk,ik->i", u, unknown, u)
+        return variances
+
+    def slope_variances(self, X: Rows, directions: Doubles, alpha: float) -> Doubles:
+        """Return the variance of slopes, see `Posterior`: given rows near by unless K is factored.
+
+        Those of few new rows are exact, too.
         """
-        system, n_draws = self.system, values.shape[1]
-        noise = np.ones(system.n_rows) if system.noise is None else system.noise
-        errors = rng.standard_normal(values.shape) * np.sqrt(alpha * noise)[:, None]
-        coef = system.solve(values + errors, np.full(n_draws, alpha)).coef
-        if self.trend is None:
-            return Correction(coef, None, np.empty((0, n_draws)))
-        of_H, unknown = self.of_trend(alpha)
-        b = unknown @ (self.H.T @ coef)
-        return Correction(coef - of_H @ b, self.trend, b)
+        few = self.equations.factored or X.shape[0] <= EXACT_ROWS
+        return self._slope_variances(X, directions, alpha, None if few else self.near)
+
+
+class DrawnPosterior(Posterior):
+    """Variances of many new rows as mean squares of draws; of few, exactly."""
+
+    def for_batches(self) -> Self:
+        """Return a copy with the same draws, see `Posterior`."""
+        _ = self._draws
+        return super().for_batches()
+
+    def variances(self, X: Rows, alpha: float) -> Doubles:
+        """Return the mean square of what y leaves of the draws at each row.
+
+        A kernel without features to draw by has exact variances.
+        """
+        few = self.equations.X.shape[0] if self.equations.factored else EXACT_ROWS
+        exactly = not self._in_batches and X.shape[0] <= few
+        draws = None if exactly else self._draws
+        if draws is None:
+            return super().variances(X, alpha)
+        prior, corrections = draws
+        drawn = prior(X)
+        prior_variance = kernel_diagonal(self.kernel, X)
+        variances = mean_square(drawn - corrections[alpha].at(X), drawn, prior_variance)
+        # y takes away from what is unknown beforehand, but for the trend.
+        return variances if self.trend is not None else np.minimum(variances, prior_variance)
+
+    @functools.cached_property
+    def _draws(self) -> "tuple[Prior, dict[float, Correction]] | None":
+        """Draws from the prior, and their corrections for each alpha; None without features."""
+        equations, rng = self.equations, generator(self.equations.random_state)
+        prior = feature_prior(self.kernel, equations.X, N_DRAWS, rng)
+        if prior is None:
+            return None
+        values, alphas = prior(equations.X), np.unique(equations.alphas).tolist()
+        return prior, {alpha: self.correction(values, alpha, rng) for alpha in alphas}
 
 
 def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
     """Return the mean squares of what y leaves of draws whose own variance is known.
 
     What is left is a multiple of the draw and a rest. The multiple has a known variance, so that
-    the draws have to tell only that of the rest: none far from the data, which take nothing away.
+    only the variance of the rest is estimated from the draws: far from the data it is 0.
     """
     squares = np.einsum("ij,ij->i", drawn, drawn)
     share = np.einsum("ij,ij->i", left, drawn) / np.where(squares > 0, squares, 1.0)
     rest = left - share[:, None] * drawn
-    found: Doubles = np.square(share) * variance + np.square(rest).mean(axis=1)
-    return found
+    return np.asarray(np.square(share) * variance + np.square(rest).mean(axis=1))
+
+
+@dataclass
+class Correction:
+    """What y takes from draws of the prior, at any rows."""
+
+    equations: Equations
+    coef: Doubles  # (n, n_draws)
+    trend: Trend | None
+    b: Doubles  # (n_free, n_draws)
+
+    def at(self, X: Rows) -> Doubles:
+        """Return the correction at rows X, of shape (n_rows, n_draws)."""
+        smooth = cross_product(self.equations.kernel, X, self.equations.X, self.coef)
+        return smooth if self.trend is None else smooth + self.trend.columns(X) @ self.b
 
 
 # ---- draws from the prior

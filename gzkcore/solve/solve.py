@@ -243,7 +243,7 @@ class SolveProgress:
     seconds_left: float
 
 
-Watch: TypeAlias = Callable[[SolveProgress], Any]  # True: stop
+Listener: TypeAlias = Callable[[SolveProgress], Any]  # True: stop
 
 
 def conjugate_gradients(
@@ -257,7 +257,7 @@ def conjugate_gradients(
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: ArrayLike | None = None,
-    progress: Watch | None = None,
+    progress: Listener | None = None,
     checkpoint: Checkpoint | str | None = None,
 ) -> Solution:
     """Solve (K + shifts[k] diag(noise)) x_k = targets[:, k] for all columns k at once.

@@ -14,8 +14,8 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import FunctionKernel, Precomputed
 from gzkcore.rows.survey import without_zeros
 
-from .kernel_system import TRIED_ROWS
 from .solve import NotPositiveDefinite
+from .system import TRIED_ROWS
 
 # Weights below it have inverses beyond the range of doubles, or nearly.
 SMALLEST_WEIGHT = 1e-300

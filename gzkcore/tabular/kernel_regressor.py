@@ -19,7 +19,7 @@ from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source
-from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.system import HELD_ROWS
 
 from .edge import Edge
 from .kernel_search import MOST_LENGTHS, Candidate, Trials

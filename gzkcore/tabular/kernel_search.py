@@ -34,12 +34,12 @@ from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted, seconds_told
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
-from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.learned import N_ROWS, Examples, LearnedKernel, learned
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
-from gzkcore.solve.kernel_system import MOST_SUMS_TOL, KernelSystem
+from gzkcore.solve.products import expected_cost, expects_linear_time
+from gzkcore.solve.system import Equations, KernelSystem, system_of
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import Trend
 
@@ -309,14 +309,13 @@ class Trials:
 
     def in_linear_time(self, best: Candidate, n_rows: int) -> bool:
         """Say whether products with the kernel of so many rows take linear time."""
-        expected = FastSums.expected_cost(best.kernel, self.X, n_rows, MOST_SUMS_TOL)
-        return expected < FastSums.cost_by_tiles(n_rows)
+        return expects_linear_time(best.kernel, self.X, n_rows)
 
     def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
 
         def cost(count: int) -> float:
-            return FastSums.expected_cost(best.kernel, self.X, count, MOST_SUMS_TOL)
+            return expected_cost(best.kernel, self.X, count)
 
         return best.seconds * cost(n_rows) / sum(cost(len(rows)) for rows, _ in self.splits)
 
@@ -394,13 +393,13 @@ class Trials:
         )
         trend = None if slopes is None else Trend.along(slopes, train.X)
 
-        def system_of(alphas: Doubles) -> KernelSystem:
-            return KernelSystem(
+        def system_with(alphas: Doubles) -> KernelSystem:
+            return system_of(Equations(
                 kernel, train.X, alphas, train.noise, tol=TOL, max_iter=MAX_ITER,
                 random_state=self.seed,
-            )  # fmt: skip
+            ))  # fmt: skip
 
-        squares = squared_errors(train, test, self.alphas, system_of, trend)
+        squares = squared_errors(train, test, self.alphas, system_with, trend)
         weights = self.weights(split[1])[:, None]
         return np.where(np.isnan(squares), np.inf, squares * weights)
 

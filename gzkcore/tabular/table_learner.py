@@ -41,13 +41,14 @@ from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.classification import places_of
-from gzkcore.learn.kernel_ridge import NEAR_FROM, KernelRidge
+from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
+from gzkcore.solve.posterior import NEAR_FROM
 from gzkcore.solve.solve import SolveProgress
 
 from .edge import Edge, settled
@@ -329,9 +330,9 @@ class TableLearner(BaseEstimator):
         final = form.model(best.kernel, table.n_all)
         self._watch("fitting", None, "")
         if form.features is None:
-            final._watch = _by_residuals(self._watch)
+            final._listener = _by_residuals(self._watch)
         self.model_ = _fitted(final, table, report)
-        vars(self.model_).pop("_watch", None)
+        vars(self.model_).pop("_listener", None)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
         self.feature_importances_ = self._importances(table.variances())
 

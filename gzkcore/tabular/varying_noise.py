@@ -19,7 +19,7 @@ from gzkcore.kernels.learned import Examples, learned
 from gzkcore.kernels.products import matrix_of
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import folds
-from gzkcore.solve.kernel_system import cross_product
+from gzkcore.solve.products import cross_product
 
 # A choice, all of them:
 FEWEST_ROWS, MOST_ROWS = 200, 400  # held out, of one target; and those that h is learned from

@@ -375,10 +375,9 @@ def test_every_class_declares_its_state():
 # Attributes that no file keeps, and why they aren't missed.
 NOT_KEPT = {
     "_spread": "worked out from the sums when a standard deviation is asked for",
-    "_held_system": "products and a preconditioner, which are made again from the rows",
+    "_posterior": "the system and draws, which are made again from the rows",
     "_tiles": "the fitted rows in tiles, which the first prediction makes",
     "_start": "solutions of a trend and residuals, which an update computes again",
-    "_draws": "drawn again when a standard deviation is asked for",
     "_progress": "tells callbacks how far a fit is",
     "_tables": "of a HarmonicTree, made again where features are asked for",
     "_cast": "the tables of the last columns, in each type",

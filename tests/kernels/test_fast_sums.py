@@ -23,7 +23,7 @@ from gzkcore.kernels import (
 from gzkcore.kernels import fast_sums as module
 from gzkcore.kernels.fast_sums import FastSums, cosine_coefficients
 from gzkcore.kernels.split import ORDER, Distance, NoSplitError, Split
-from gzkcore.solve import kernel_system
+from gzkcore.solve import products
 
 finufft = pytest.importorskip("finufft")
 formulas = reference.fast_sums
@@ -251,7 +251,7 @@ def test_a_fit_is_that_of_tiles(monkeypatch):
     fast = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
     mean = fast.predict(new)
     assert used
-    monkeypatch.setattr(kernel_system.FastSums, "of", lambda *_: None)
+    monkeypatch.setattr(products.FastSums, "of", lambda *_: None)
     tiles = KernelRidge(Matern(1.5, 0.5), **settings).fit(X, y)
     assert fast.residual_ <= 1e-6
     np.testing.assert_allclose(mean, tiles.predict(new), rtol=0, atol=1e-5)
@@ -259,9 +259,9 @@ def test_a_fit_is_that_of_tiles(monkeypatch):
 
 def test_without_finufft_tiles_remain(monkeypatch):
     monkeypatch.setattr(module, "has_finufft", lambda: False)
-    monkeypatch.setattr(kernel_system, "has_finufft", lambda: False)
+    monkeypatch.setattr(products, "has_finufft", lambda: False)
     X = np.repeat(np.random.default_rng(0).random((50, 2)), 400, axis=0)
     assert FastSums.of(Gaussian(1.0), X, None, 1e-6) is None
-    monkeypatch.setattr(kernel_system, "TOLD_ROWS", 5000)
+    monkeypatch.setattr(products, "FINUFFT_ROWS", 5000)
     with pytest.warns(UserWarning, match=r"20,000 rows .* pip install 'gzkcore\[maps\]'"):
         KernelRidge(Gaussian(1.0), random_state=0).fit(X, X[:, 0])

@@ -55,10 +55,10 @@ from gzkcore import (
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.tile_rows import TiledRows
-from gzkcore.solve import kernel_system
-from gzkcore.solve.kernel_system import HELD_ROWS
-from gzkcore.solve.posterior import EXACT_ROWS, N_DRAWS, feature_prior
+from gzkcore.solve import system as system_module
+from gzkcore.solve.posterior import EXACT_ROWS, N_DRAWS, DrawnPosterior, feature_prior
 from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.system import HELD_ROWS
 
 LINEAR = DotProduct([0.0, 1.0])
 GAUSSIAN = Gaussian(0.5)
@@ -369,7 +369,7 @@ def test_variances_by_draws_are_the_exact_ones(kernel):
     model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
     model.fit(X, np.sin(3 * X[:, 0]))
     assert len(new) > EXACT_ROWS
-    assert model._near_variances() is None  # as with more than three columns
+    assert isinstance(model._posterior, DrawnPosterior)  # as with more than three columns
     _, sampled = model.predict(new, return_std=True)
     exact = np.concatenate(
         [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 400, 50)]
@@ -888,7 +888,7 @@ def test_interrupted_fits_change_nothing(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gzkcore.solve.kernel_system.Solver", stop)
+    monkeypatch.setattr("gzkcore.solve.system.Solver", stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     np.testing.assert_array_equal(model.predict(X[:9]), wanted)
@@ -909,11 +909,11 @@ def test_a_fit_tells_of_every_step():
     """Of the residual, for the command; and what listens is not a part of the model."""
     X, y, _ = data(1500)
     told, model = [], KernelRidge(GAUSSIAN, 0.1, preconditioner=20, random_state=0)
-    model._watch = told.append
+    model._listener = told.append
     model.fit(X, y)
     assert [each.n_steps for each in told] == list(range(1, model.n_iter_ + 1))
     assert told[0].residual > model.tol >= told[-1].residual
-    assert pickle.loads(pickle.dumps(model))._watch is None
+    assert pickle.loads(pickle.dumps(model))._listener is None
 
 
 KILLED = """
@@ -1112,7 +1112,7 @@ def test_small_fits_hold_the_matrix_and_large_ones_do_not():
 
 
 def test_large_precomputed_kernels(monkeypatch):
-    monkeypatch.setattr(kernel_system, "HELD_ROWS", 500)
+    monkeypatch.setattr(system_module, "HELD_ROWS", 500)
     X, y, _ = data(576)
     wanted = KernelRidge(GAUSSIAN, 0.1, tol=1e-8, random_state=0).fit(X, y).predict(X)
     K = GAUSSIAN(X)

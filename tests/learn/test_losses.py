@@ -35,11 +35,11 @@ from gzkcore import (
     RandomFeatureRidge,
     reference,
 )
-from gzkcore.solve.kernel_system import KernelSystem
 from gzkcore.solve.losses import Huber, Logistic, Pinball, Poisson, Softmax
 from gzkcore.solve.newton import minimise
 from gzkcore.solve.preconditioners import preconditioner_for
 from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.system import Equations, system_of
 
 LINEAR = DotProduct([0.0, 1.0])
 GAUSSIAN = Gaussian(0.5)
@@ -274,10 +274,10 @@ def test_the_objective_never_rises(name):
         "logistic": Logistic(), "softmax": Softmax(),
     }[name]  # fmt: skip
     for preconditioner in ("auto", 64):
-        system = KernelSystem(
+        equations = Equations(
             GAUSSIAN, X, np.array([0.1]), preconditioner=preconditioner, random_state=0
         )
-        found = minimise(system, loss, y.reshape(len(y), -1).astype(float), tol=1e-6)
+        found = minimise(system_of(equations), loss, y.reshape(len(y), -1).astype(float), tol=1e-6)
         assert found.converged
         assert found.n_iter == len(found.objective)
         for before, after in found.objective:

@@ -124,7 +124,7 @@ def test_several_targets_have_slopes_of_their_own():
 
 def test_rows_near_by_give_deviations_that_are_not_too_small(monkeypatch):
     X, y, _ = data(1100, 2)
-    monkeypatch.setattr("gzkcore.solve.kernel_system.HELD_ROWS", 500)
+    monkeypatch.setattr("gzkcore.solve.system.HELD_ROWS", 500)
     new = np.random.default_rng(1).random((65, 2))
     model = KernelRidge(Matern(2.5, 0.5), 0.01, tol=1e-8, random_state=0).fit(X, y)
     used, about = [], NearVariances.rows_about

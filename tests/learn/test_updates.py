@@ -20,7 +20,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util.linalg import cholesky, eigh
-from gzkcore.solve import kernel_system
+from gzkcore.solve import system as system_module
 from gzkcore.solve.changed_rows import Grown
 from gzkcore.solve.preconditioner import Preconditioner
 from gzkcore.solve.preconditioners import preconditioner_for
@@ -47,7 +47,7 @@ def made(alpha, **parameters):
 @pytest.fixture
 def _few_held(monkeypatch):
     """Let systems of few rows be solved in steps, as those of many are."""
-    monkeypatch.setattr(kernel_system, "HELD_ROWS", 200)
+    monkeypatch.setattr(system_module, "HELD_ROWS", 200)
 
 
 def check_same(found, wanted, weight, deviation=True):
@@ -164,7 +164,7 @@ def test_sums_in_linear_time():
     y = np.sin(5 * X[:, 0]) * X[:, 1] + 0.3 * rng.standard_normal(len(X))
     model = KernelRidge(Matern(1.5, 0.1), 0.1, fit_intercept=True, random_state=0)
     fitted = model.fit(X[:20_000], y[:20_000])
-    assert fitted._system.fast is not None
+    assert fitted._posterior.system.in_linear_time
     steps = fitted.n_iter_
     model.update(X[20_000:], y[20_000:])
     assert model.n_iter_ < steps
@@ -358,23 +358,21 @@ def test_pickles_and_files_can_be_updated(tmp_path):
 def test_an_interrupt_changes_nothing(monkeypatch, change, error):
     X, y, _ = data(2250)
     model = made(0.1, fit_intercept=True).fit(X[:2200], y[:2200])
-    before = {
-        name: pickle.dumps(value) for name, value in vars(model).items() if name != "_held_system"
-    }
-    system, P = model._held_system, model.preconditioner_
+    before = {name: pickle.dumps(value) for name, value in vars(model).items()}
+    system, P = model._posterior.system, model.preconditioner_
     X0, y0 = X.copy(), y.copy()
 
     def stop(*_):
         raise error
 
-    monkeypatch.setattr(kernel_system, "trend_inverse", stop)
+    monkeypatch.setattr(system_module, "trend_inverse", stop)
     with pytest.raises(error):
         model.update(X[2200:], y[2200:]) if change == "update" else model.forget(np.arange(40))
     assert {name: pickle.dumps(vars(model)[name]) for name in before} == before
-    assert model._held_system is system
+    assert model._posterior.system is system
     assert model.preconditioner_ is P
     monkeypatch.undo()
-    monkeypatch.setattr(kernel_system, "HELD_ROWS", 200)
+    monkeypatch.setattr(system_module, "HELD_ROWS", 200)
     model.update(X[2200:], y[2200:])
     assert_array_equal(X, X0)
     assert_array_equal(y, y0)

@@ -24,7 +24,7 @@ def test_with_as_few_rows_as_are_near_they_are_exact(kernel):
     rng = np.random.default_rng(0)
     X, new = rng.random((40, 2)), rng.random((7, 2))
     noise = rng.uniform(0.5, 2, 40)
-    found = NearVariances.of(kernel, X, noise).at(new, 0.1)
+    found = NearVariances(kernel, X, noise).at(new, 0.1)
     expected = [
         formulas.predictive_variance(
             kernel(X), kernel(X, row[None])[:, 0], 1.0, 0.1, (1 / noise).tolist()
@@ -42,7 +42,7 @@ def test_they_are_at_least_the_exact_ones_and_not_much_more(alpha):
     X[::7] = X[0]  # duplicates
     new, kernel = rng.random((300, 2)), Matern(1.5, 0.3)
     expected = exact(kernel, X, new, alpha, np.ones(len(X)))
-    found = NearVariances.of(kernel, X, None).at(new, alpha)
+    found = NearVariances(kernel, X, None).at(new, alpha)
     ratio = np.sqrt((found + alpha) / (expected + alpha))
     assert ratio.min() > 1 - 1e-6
     assert ratio.mean() < 1.06
@@ -52,7 +52,7 @@ def test_they_are_at_least_the_exact_ones_and_not_much_more(alpha):
 def test_no_row_is_in_two_levels(monkeypatch):
     monkeypatch.setattr(near_variances, "LEVELS", ((8, 4), (32, 4)))
     X = sphere(400, 3)
-    made = NearVariances.of(Matern(1.5), X, None)
+    made = NearVariances(Matern(1.5), X, None)
     rows = np.concatenate([chosen for chosen, _, _ in made.levels])
     assert len(made.levels) == 3
     assert sorted(rows) == list(range(400))
@@ -62,16 +62,16 @@ def test_mapped_rows_and_other_kernels():
     rng = np.random.default_rng(2)
     X, new = rng.random((90, 4)), rng.random((5, 4))
     kernel = Transformed(Matern(1.5), rng.random((2, 4)))
-    found = NearVariances.of(kernel, X, None).at(new, 0.1)
+    found = NearVariances(kernel, X, None).at(new, 0.1)
     expected = exact(kernel, X, new, 0.1, np.ones(90))
     np.testing.assert_allclose(found, expected, rtol=0.05)
-    assert NearVariances.of(Gaussian(1.0), X, None) is None  # four columns
+    assert not NearVariances.suit(Gaussian(1.0), X)  # four columns
     two = Sum([([0], Matern(1.5)), ([1], Gaussian(1.0))], [1.0, 1.0])
-    assert NearVariances.of(two, X[:, :2], None) is None
+    assert not NearVariances.suit(two, X[:, :2])
     one = Product([([0], Matern(1.5)), ([1], Gaussian(1.0))])
     part = Sum([([0, 1], Matern(1.5))], [2.0])
     for chosen in (one, part):  # columns that are taken by number lie apart in memory
-        found = NearVariances.of(chosen, X[:40, :2], None).at(new[:, :2], 0.1)
+        found = NearVariances(chosen, X[:40, :2], None).at(new[:, :2], 0.1)
         expected = exact(chosen, X[:40, :2], new[:, :2], 0.1, np.ones(40))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 

@@ -16,8 +16,8 @@ from tolerances import WHOLE
 from gzkcore import Gaussian, KernelOperator, KernelRidge, KernelRidgeCV, Matern, Sum, load
 from gzkcore.kernels.products import Runs
 from gzkcore.rows.dask import DaskSource, Held
-from gzkcore.solve import kernel_system
-from gzkcore.solve.kernel_system import Workers
+from gzkcore.solve import workers
+from gzkcore.solve.workers import Workers
 
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'gzkcore[dask]'")
 
@@ -28,8 +28,8 @@ N = 1500  # 6 tiles
 
 @pytest.fixture(autouse=True)
 def small_runs(monkeypatch):
-    monkeypatch.setattr(kernel_system, "RUN_VALUES", 1000)
-    monkeypatch.setattr(kernel_system, "MOST_RUNS", 6)
+    monkeypatch.setattr(workers, "TASK_VALUES", 1000)
+    monkeypatch.setattr(workers, "MOST_TASKS", 6)
 
 
 def data():
@@ -124,8 +124,8 @@ def test_the_same_bits_for_any_number_of_workers(monkeypatch, tmp_path):
 
 def in_this_process(monkeypatch, model, given):
     with monkeypatch.context() as patched:
-        patched.setattr(kernel_system, "client_of", object)
-        patched.setattr(kernel_system, "Held", HeldHere)
+        patched.setattr(workers, "client_of", object)
+        patched.setattr(workers, "Held", HeldHere)
         return clone(model).fit(*given)
 
 
@@ -142,7 +142,7 @@ def test_a_worker_killed_between_products_changes_nothing(monkeypatch):
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
-        model._watch = kill
+        model._listener = kill
         model.fit(*given)
         assert killed[0] not in client.run(os.getpid).values()
     assert model.n_iter_.min() > 3
@@ -182,8 +182,8 @@ def test_what_is_sent_is_of_the_size_of_the_rows():
 
 
 def test_few_rows_stay_here(monkeypatch):
-    monkeypatch.setattr(kernel_system, "RUN_VALUES", 1 << 26)
-    monkeypatch.setattr(kernel_system, "client_of", object)  # would fail if it were asked
+    monkeypatch.setattr(workers, "TASK_VALUES", 1 << 26)
+    monkeypatch.setattr(workers, "client_of", object)  # would fail if it were asked
     X, y, weight = data()
     found = clone(MODELS["whole"]).fit(*chunked(X, y, weight))
     assert_array_equal(found.dual_coef_, clone(MODELS["whole"]).fit(X, y, weight).dual_coef_)

@@ -195,7 +195,7 @@ def test_a_latitude_encoded_by_ranks_has_none_beside_a_longitude():
 
 @pytest.mark.parametrize("n_new", [5, 80])
 def test_the_globe_north_and_east_of_a_ridge(n_new, monkeypatch):
-    monkeypatch.setattr("gzkcore.solve.kernel_system.HELD_ROWS", 500)
+    monkeypatch.setattr("gzkcore.solve.system.HELD_ROWS", 500)
     rng = np.random.default_rng(0)
     places = np.c_[np.degrees(np.arcsin(rng.uniform(-1, 1, 800))), rng.uniform(-180, 180, 800)]
     sphere = LatLonToSphere()
