@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -54,7 +54,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     Parameters
     ----------
-    budget, form, n_components, kernel, max_memory, missing, cv, random_state
+    budget, form, n_components, kernel, max_memory, missing, columns, cv, random_state
         As for `KernelRegressor`.
 
     Attributes
@@ -91,12 +91,13 @@ class KernelClassifier(ClassifierScore, TableLearner):
         kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
+        columns: Mapping[Any, Any] | None = None,
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(
             budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
-            missing=missing, cv=cv, random_state=random_state,
+            missing=missing, columns=columns, cv=cv, random_state=random_state,
         )  # fmt: skip
 
     @all_or_nothing

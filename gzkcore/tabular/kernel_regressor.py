@@ -1,5 +1,6 @@
 """Regression on a table with a learned kernel: `fit` chooses every setting."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -75,6 +76,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         the settings takes a few hundred megabytes, for any number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
+    columns : dict, optional
+        The kinds of some columns, such as ``{"zip": "category", "day": "date"}``, in place of what
+        their values tell, see `TableEncoder`.
     cv : int, splitter or iterable, optional
         How rows are held out to choose the settings: a number of folds, a splitter of scikit-learn
         (`TimeSeriesSplit`, `GroupKFold` ...), or an iterable of (rows to fit to, rows held out).
@@ -151,12 +155,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
+        columns: Mapping[Any, Any] | None = None,
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(
             budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
-            missing=missing, cv=cv, random_state=random_state,
+            missing=missing, columns=columns, cv=cv, random_state=random_state,
         )  # fmt: skip
 
     @all_or_nothing

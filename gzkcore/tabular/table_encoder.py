@@ -6,6 +6,7 @@ and how it is encoded.
 """
 
 import itertools
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,10 +20,10 @@ from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import SAME_COLUMNS, check_bool, check_choice, other_columns
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
-from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values, missing_of
 
 from .columns.cells import Cells, cells_of
+from .columns.chosen import as_chosen, check_chosen
 from .columns.column import Column, Drift
 from .columns.kinds import KINDS, column_of
 from .columns.left_out import LeftOut, is_no_column
@@ -62,6 +63,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What to do with missing values. "impute": in a column of numbers they become the median, and
         a column of zeros and ones marks the rows; a missing category, or empty text, is a separate
         level. "raise": they raise an error.
+    columns : dict, optional
+        The kinds of some columns, by name (by number in arrays), in place of what their values
+        tell: "number", "log" (by its logarithms), "linear" (as it is), "category", "date",
+        "latitude" and "longitude" (of one column each), "drop", or a list of levels, least first.
+        For example ``{"zip": "category", "grade": ["low", "mid", "high"], "day": "date"}``.
     logarithms : bool, default=True
         Whether skewed columns of positive numbers, such as incomes, are replaced by logarithms.
         `KernelRegressor` and `KernelClassifier` try both.
@@ -118,8 +124,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # What collects how new rows differ from the fit, in rows that are encoded piece by piece.
     _drifts: list[Drift] | None = None
 
-    def __init__(self, missing: str = "impute", *, logarithms: bool = True) -> None:
+    def __init__(
+        self,
+        missing: str = "impute",
+        *,
+        columns: Mapping[Any, Any] | None = None,
+        logarithms: bool = True,
+    ) -> None:
         self.missing = missing
+        self.columns = columns
         self.logarithms = logarithms
 
     def __sklearn_tags__(self) -> Any:
@@ -147,11 +160,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_choice("missing", self.missing, (IMPUTE, RAISE))
         check_bool("logarithms", self.logarithms)
         forget(self)
-        cells, named = cells_of(X)
+        dropped = [str(name) for name, kind in dict(self.columns or {}).items() if kind == "drop"]
+        cells, named = cells_of(X, skipped=dropped)
+        kinds = check_chosen(self.columns, [column.name for column in cells])
         for place, column in enumerate(cells):
             column.place, column.logarithms = place, self.logarithms
+            if column.name in kinds:
+                cells[place] = as_chosen(column, kinds[column.name])
         none = [is_no_column(column) for column in cells]
-        if isinstance(X, Frame) or all(none):  # the command tells of its own
+        if all(none):
             none = [False] * len(cells)
         cells = [c if is_none else c.read() for c, is_none in zip(cells, none, strict=True)]
         for column, is_none in zip(cells, none, strict=True):
@@ -167,8 +184,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             vars(columns[0])["alone"] = True
         widths = [len(column.encoded_names) for column in columns]
         self.sources_ = np.repeat([column.inputs[0] for column in columns], widths)
-        kinds = {type(column) for column in columns} - {LeftOut}
-        self.on_sphere_ = kinds == {Place}
+        self.on_sphere_ = {type(column) for column in columns} - {LeftOut} == {Place}
         if named:
             self.feature_names_in_ = np.array([column.name for column in cells], dtype=object)
         self.n_features_in_ = len(cells)
@@ -208,7 +224,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _read(self, X: Data, caller: str) -> list[Values]:
         """Return the values of new rows, column by column, in the form of those of the fit."""
         check_is_fitted(self, "columns_")
-        cells, named = cells_of(X, lambda names: self._wanted(names, caller))
+        left_out = [column.name for column in self.columns_ if isinstance(column, LeftOut)]
+        cells, named = cells_of(X, lambda names: self._wanted(names, caller), left_out)
         if not named:
             self._check_width(len(cells), caller)
             if hasattr(self, "feature_names_in_"):

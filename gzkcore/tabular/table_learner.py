@@ -11,7 +11,7 @@ import math
 import numbers
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -148,6 +148,7 @@ class TableLearner(BaseEstimator):
         kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
+        columns: Mapping[Any, Any] | None = None,
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
@@ -157,6 +158,7 @@ class TableLearner(BaseEstimator):
         self.kernel = kernel
         self.max_memory = max_memory
         self.missing = missing
+        self.columns = columns
         self.cv = cv
         self.random_state = random_state
 
@@ -217,7 +219,7 @@ class TableLearner(BaseEstimator):
         if source is not None:
             drawn = draw(source, targets, int(rng.integers(2**31)))
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
-        encoder = plain_output(TableEncoder(self.missing))
+        encoder = plain_output(TableEncoder(self.missing, columns=self.columns))
         used = _rows_of_weight(X, sample_weight)
         self._watch("encoding columns", None, "")
         # All rows are checked; what others than those in use hold is no reason to warn.

@@ -75,7 +75,7 @@ class Category(Column):
                 ranks = np.repeat(in_order, counts[levels != ""])
                 self.order = cells.order
                 self.mean, self.scale = float(ranks.mean()), float(ranks.std()) or 1.0
-        if cells.holds == TEXTS:
+        if cells.holds == TEXTS and not cells.chosen:
             doubt_texts(self, cells, "taken for categories")
 
     @property
@@ -97,7 +97,7 @@ class Category(Column):
 
     def read(self, *cells: Cells) -> Values:
         """Return the levels of new rows, spelt as in the fit."""
-        texts = cells[0].texts
+        texts = cells[0].as_levels().texts
         if not {*self.all_levels} <= {*SPELT.values(), ""}:
             return texts
         return np.array([SPELT.get(text, text) for text in texts], dtype=object)

@@ -9,7 +9,7 @@ import decimal
 import functools
 import numbers
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,8 @@ class Cells:
     values: Values
     holds: str  # one of those above
     place: int = 0  # of the column in the table
+    chosen: str = ""  # the kind that the user has chosen, see `chosen`
+    looked_at: bool = False  # whether the command has read text, and left out what predicts nothing
     logarithms: bool = True  # whether numbers may be encoded by their logarithms
     order: list[str] | None = None  # of the levels, least first, if the table knows it
     form: list[str] = field(default_factory=list)  # how text has numbers or dates written
@@ -74,25 +76,50 @@ class Cells:
 
     def only_tells_rows_apart(self) -> bool:
         """Say whether these are texts of which nearly every row has another."""
-        if self.holds not in (LEVELS, TEXTS) or self.order is not None:
+        if self.holds not in (LEVELS, TEXTS) or self.order is not None or self.chosen:
             return False
         gone = int(self.missing.sum())
         return mostly_different(len(self.levels[0]) - (gone > 0), len(self.values) - gone)
 
     def read(self) -> "Cells":
         """Return numbers or dates where text stands for these, dates where numbers do."""
+        if self.chosen:
+            return self
         if self.holds == TEXTS:
             meant = _meaning_of(self.name, self.values)
-            if meant is None:
-                return self
-            values, holds = _in_numbers(self.name, meant)
-        elif self.holds == NUMBERS and (days := days_of(self.values)) is not None:
-            meant = days
-            tell(self.name, self.values, meant)
-            values, holds = seconds_of_array(meant.values), DATES
-        else:
-            return self
+            return self if meant is None else self._as_meant(meant)
+        if self.holds == NUMBERS and (days := days_of(self.values)) is not None:
+            tell(self.name, self.values, days)
+            return self._as_meant(days)
+        return self
+
+    def meaning(self, kind: str) -> "Cells | None":
+        """Return the numbers or dates that objects stand for, None if most stand for none."""
+        texts, there = _texts_in(self.values)
+        try:
+            meant = meaning_of(texts, there, DEFAULT, kind)
+        except DoubtError as doubt:
+            where = _where(doubt, texts)
+            raise ValueError(f"column {self.name!r}: {doubt}, or convert it{where}") from None
+        if meant is None:
+            return None
+        tell(self.name, texts, meant)
+        return self._as_meant(meant)
+
+    def _as_meant(self, meant: Meaning) -> "Cells":
+        values, holds = _in_numbers(self.name, meant)
         return replace(self, values=values, holds=holds, form=meant.form)
+
+    def as_levels(self) -> "Cells":
+        """Return the values as levels of a category, whatever they are."""
+        if self.holds in (LEVELS, TEXTS):
+            return replace(self, holds=LEVELS)
+        values = self.values.astype(object)
+        if self.holds != NUMBERS:  # seconds
+            to = "M8[s]" if self.holds == DATES else "m8[s]"
+            moments = np.where(self.missing, 0, self.values).astype(np.int64).astype(to)
+            values[~self.missing] = moments.astype(str)[~self.missing]
+        return replace(self, values=values, holds=LEVELS)
 
     def read_as(self, holds: str, form: list[str]) -> Doubles:
         """Return the numbers of a column that held numbers, dates or durations in the fit.
@@ -117,14 +144,17 @@ class Cells:
         return values
 
 
-def cells_of(X: Any, wanted: Callable[[list[str]], list[str]] = list) -> tuple[list[Cells], bool]:
+def cells_of(
+    X: Any, wanted: Callable[[list[str]], list[str]] = list, skipped: Iterable[str] = ()
+) -> tuple[list[Cells], bool]:
     """Return the columns of a table, and whether these have names.
 
-    Of a frame only those that are `wanted` of its names; a column that is not there is all 0.
+    Of a frame only those that are `wanted` of its names. A column that is `skipped`, whatever it
+    holds, or is not there, is all 0.
     """
     X = as_frame(X)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return _of_frame(X, wanted), True
+        return _of_frame(X, wanted, {*skipped}), True
     if sparse.issparse(X):
         check_sparse(X)
         check_fits_dense(X)
@@ -133,7 +163,7 @@ def cells_of(X: Any, wanted: Callable[[list[str]], list[str]] = list) -> tuple[l
     return [_of_series(column, f"x{place}") for place, column in columns], False
 
 
-def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]]) -> list[Cells]:
+def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]], skipped: set[str]) -> list[Cells]:
     names = [str(name) for name in X.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -145,12 +175,13 @@ def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]]) -> list[Cells]:
     labels = dict(zip(names, X.columns, strict=True))
     columns = [
         _of_series(X[labels[name]], name)
-        if name in labels
+        if name in labels and name not in skipped
         else Cells(name, np.zeros(len(X)), NUMBERS)
         for name in wanted(names)
     ]
-    if isinstance(X, Frame):  # whose texts were looked at when the file was read
+    if isinstance(X, Frame):
         for cells in columns:
+            cells.looked_at = True
             cells.holds = LEVELS if cells.holds == TEXTS else cells.holds
     return columns
 

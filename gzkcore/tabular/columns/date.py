@@ -42,7 +42,7 @@ class Date(Number):
         super().learn(cells)
         self.periods = periods_of(cells.values[~cells.missing])
 
-    def _doubt_values(self, there: Doubles) -> None:
+    def _doubt_values(self, there: Doubles, *, may_be_days: bool) -> None:
         """Warn of a date that may stand for a missing one."""
         if (code := sentinel_of(there / DAY_SECONDS + BEYOND)) is not None:
             day = np.datetime64(round((code - BEYOND) * DAY_SECONDS), "s").astype("M8[D]")

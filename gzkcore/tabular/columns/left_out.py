@@ -74,6 +74,8 @@ class LeftOut(Column):
 
 def reason_of(cells: Cells) -> str:
     """Return why a column is left out, "" if there is something to learn from it."""
+    if cells.chosen == "drop":
+        return "dropped"
     if cells.holds in (LEVELS, TEXTS):
         if len(cells.levels[0]) < 2:
             return "constant"
@@ -85,6 +87,8 @@ def reason_of(cells: Cells) -> str:
 
 def is_no_column(cells: Cells) -> bool:
     """Say whether a column is a saved index, or a comment beside the table."""
+    if cells.chosen or cells.looked_at:
+        return False
     may_be_index = cells.holds in (NUMBERS, TEXTS)
     if may_be_index and is_index(cells.name, cells.place, cells.values[:MOST_ROWS].tolist()):
         return True

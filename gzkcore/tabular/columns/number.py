@@ -106,12 +106,24 @@ class Number(Column):
         values = cells.values.astype(np.float64)
         there = values[~cells.missing]
         self.holds, self.form = cells.holds, list(cells.form)
-        may_be_logarithms = cells.logarithms and cells.holds == NUMBERS
-        self.standardise(values, unit_of(there) if may_be_logarithms else 0.0)
-        self._doubt_values(there)
+        if cells.chosen == "log":
+            if not (there > 0).any():
+                raise ValueError(
+                    f"column {self.name!r} has no number above 0, so that it has no logarithms, as "
+                    f"columns[{self.name!r}] says; choose 'linear'"
+                )
+            unit = usual_unit(there)
+        else:
+            may_be_logarithms = cells.logarithms and cells.holds == NUMBERS
+            unit = unit_of(there) if may_be_logarithms and cells.chosen != "linear" else 0.0
+        self.standardise(values, unit, ranks=cells.chosen not in ("log", "linear"))
+        self._doubt_values(there, may_be_days=not (self.form or cells.chosen))
 
-    def standardise(self, values: Doubles, unit: float = 0.0) -> None:
-        """Learn how to standardise numbers, or their logarithms in a unit that is not 0."""
+    def standardise(self, values: Doubles, unit: float = 0.0, *, ranks: bool = True) -> None:
+        """Learn how to standardise numbers, or their logarithms in a unit that is not 0.
+
+        With `ranks` they become normal scores if some lie far out.
+        """
         missing = np.isnan(values)
         there = values[~missing]
         self.fills_in, self.unit = bool(missing.any()), unit
@@ -131,20 +143,20 @@ class Number(Column):
         mean, scale = float(small.mean()), float(small.std())
         self.mean = mean * largest
         self.scale = (scale or 1.0) * largest or math.ulp(0.0)  # half of 5e-324 is no number
-        if _some_far_out(small):
+        if ranks and _some_far_out(small):
             knots = np.linspace(0.0, 1.0, min(QUANTILES, there.size))
             self.quantiles = 2 * np.quantile(there / 2, knots)
             scores = normal_scores(there, self.quantiles)
             self.mean, self.scale = float(scores.mean()), float(scores.std()) or 1.0
 
-    def _doubt_values(self, there: Doubles) -> None:
+    def _doubt_values(self, there: Doubles, *, may_be_days: bool) -> None:
         """Warn of a code for missing values, and of numbers that may be days."""
         if self.holds != NUMBERS:
             return
         if (code := sentinel_of(there)) is not None:
             self.code = code
             self.doubt("code", about_sentinel(f"column {self.name!r}", code))
-        if not self.form and (seem := about_days(self.name, there)):
+        if may_be_days and (seem := about_days(self.name, there)):
             example = f"{there[0]:.9g}"
             self.doubt(
                 "days", f"column {self.name!r} holds numbers such as {example}, which {seem}"

@@ -20,6 +20,7 @@ from gzkcore.rows.values import Values
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
 
 from .cells import NUMBERS, Cells
+from .chosen import DEGREES
 from .column import Column, Drift
 from .left_out import LeftOut
 from .number import Number
@@ -87,16 +88,18 @@ def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
     """Return columns with latitude and longitude as one, where they have these names.
 
     They must be degrees without gaps, and alone or far apart: see `REGION`. Else longitudes are
-    counted from where there are none.
+    counted from where there are none. Columns that are chosen as such are always a place.
     """
-    places = place_columns([column.name for column in columns])
-    if not places:
-        return columns
-    both = degrees_as_numbers(columns)
+    chosen = [[i for i, c in enumerate(cells) if c.chosen == degrees] for degrees in DEGREES]
+    places = [*chosen[0], *chosen[1]] or place_columns([column.name for column in columns])
+    both = [column for i in places if type(column := columns[i]) is Number]
     if len(both) < 2 or any(column.holds != NUMBERS for column in both):
         return columns
     latitude, longitude = both
     degrees = around_globe(np.column_stack([cells[i].values.astype(np.float64) for i in places]))
+    if any(chosen):
+        check_degrees(degrees, [column.name for column in both])
+        return _joined(columns, latitude, longitude)
     known = degrees[~np.isnan(degrees).any(axis=1)]
     if _no_degrees(known, latitude.name, longitude.name):
         return columns
@@ -108,8 +111,20 @@ def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
         longitude.west = float(from_west(sum(widest_gap(east[~np.isnan(east)])) / 2))
         longitude.standardise(from_west(east, longitude.west))
         return columns
+    return _joined(columns, latitude, longitude)
+
+
+def _joined(columns: list[Column], latitude: Number, longitude: Number) -> list[Column]:
     place = Place(latitude, longitude)
     return [place if c is latitude else c for c in columns if c is not longitude]
+
+
+def check_degrees(degrees: Doubles, names: Sequence[str]) -> None:
+    """Raise ValueError for latitudes and longitudes of these columns that are off the globe."""
+    there = np.flatnonzero(~np.isnan(degrees).any(axis=1))
+    if (wrong := off_globe(degrees[there])) is not None:
+        row, what = wrong
+        raise ValueError(f"columns {names[0]!r} and {names[1]!r}, row {there[row]}: {what}")
 
 
 def place_columns(names: list[str]) -> list[int]:
