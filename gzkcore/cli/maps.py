@@ -36,25 +36,29 @@ LAND = (
     "#7fae8b", "#a9c99a", "#d3dfae", "#ecdfae", "#d9b87c", "#b98d57", "#8f6239", "#4a2c14",
 )  # fmt: skip
 EARTH: Window = (-60.0, 84.0, -180.0, 180.0)  # with all inhabited land
-PALE_HATCH = "#c6cfda"  # of a map most of which is hatched
-# Longitudes without data for so many degrees, and the map shows only the others.
+PALE_HATCH = "#c6cfda"  # the hatches of `draw_elevation`, which cover most of its map
+# A map leaves out a gap of longitudes without data if it is at least so many degrees wide.
 GAP = 60.0
-LONGER_SIDE = 360  # cells of a map
-COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, low, intermediate
-STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
-# Shares of the variance of the data that the surface doesn't explain, over which it fades; the
-# least share that it is thought to explain; and the opacity below which a map is hatched.
-FADES, LEAST_SIGNAL, HATCHED = (0.3, 0.5), 0.05, 0.25
-LONG_LABEL = 40  # letters beside the colours
-FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` along the longer side
-SQUARES = 120
-DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of how many
+LONGER_SIDE = 360  # a map has so many cells along its longer side
+# The resolution of coast lines on maps of at least so many degrees: crude, low, intermediate.
+COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}
+# Standard deviations, which may take long, are computed for cells so many times as wide and high.
+STD_STEP = 2
+# The surface fades between these shares of variance of the data that it doesn't explain.
+FADES = (0.3, 0.5)
+LEAST_SIGNAL = 0.05  # the surface counts as explaining at least this share of the variance
+HATCHED = 0.25  # a map is hatched where its opacity is lower
+LONG_LABEL = 40  # a longer label beside the colours is shortened to so many letters
+# Of more places than FEW_DOTS, one is drawn in each square, of SQUARES along the longer side.
+FEW_DOTS, SQUARES = 2000, 120
+# n dots have a size of DOTS / sqrt(n) points, between the least and the most.
+DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0
 RIM = 0.4  # points
-SPREAD = (0.02, 0.98)  # quantiles of the standard deviations shown that their colours span
-LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
-UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
-ONE_COLOR = 1e-9  # values that differ by no larger share are one
-SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
+SPREAD = (0.02, 0.98)  # colours of standard deviations span those between these quantiles
+LEAST_RANGE = 0.25  # and at least this share of the upper one
+UNIT_LETTERS = 8  # longer words in brackets are no units
+ONE_COLOR = 1e-9  # a smaller relative difference of values shows no colours
+SKEWED = 0.2  # colours go by square roots if the median is below this share of the range
 DEGREE_KM = EARTH_KM * math.pi / 180
 
 
@@ -71,19 +75,14 @@ class Surface:
 
 
 @styled()
-def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
-    """Draw `map_of` a surface."""
-    save_picture(map_of(surface, title, label), path)
-
-
 def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) -> Any:
-    """Return a surface over the globe, or the region of the data, hatched where it is unknown.
+    """Return a figure of a surface over the globe or the region of the data, hatched where unknown.
 
-    The surface fades where its standard deviation grows. Without standard deviations it fades at a
-    distance of half a lengthscale to a whole one from the nearest data, or of one to two spacings
-    of the data if these are larger. A second map shows the standard deviations, hatched likewise.
-    The label, beside the colours, is a name, maybe with its unit, as in "height (m)". A narrow
-    figure can be read on a telephone: its maps are small, one below the other.
+    The surface fades where its standard deviation grows. Without standard deviations it fades
+    between half a lengthscale and a whole one from the nearest data, or between one and two
+    spacings of the data if these are larger. A second map shows the standard deviations, with the
+    same hatches. The label, beside the colours, is a name, maybe with its unit, as in "height (m)".
+    A narrow figure can be read on a telephone: its maps are small, one below the other.
     """
     from matplotlib.figure import Figure
 
@@ -99,8 +98,8 @@ def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) ->
         hatched = f"hatched: more than {as_plain(2 * near, 2)} km from all of them"
     else:
         opacity, limit = _known(std, surface.spread)
-        limit_told = _with_unit(as_plain(limit, 3), label)
-        hatched = f"hatched: standard deviation above {limit_told}"
+        limit_text = _with_unit(as_plain(limit, 3), label)
+        hatched = f"hatched: standard deviation above {limit_text}"
     flat = _flat(window)
     shape = (east - west) / ((north - south) * flat)
     n_maps = 1 if std is None else 2
@@ -124,22 +123,22 @@ def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) ->
     titled(axes, title, inches=wide - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
     dots = f"dots: {some}{counted(len(places), 'training point')}"
-    told = f"{dots}; {hatched}" if opacity.min() < HATCHED else dots
-    axes.set_xlabel(wrapped(told, wide - 1.2, SMALL), loc="left")
+    note = f"{dots}; {hatched}" if opacity.min() < HATCHED else dots
+    axes.set_xlabel(wrapped(note, wide - 1.2, SMALL), loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
         known = opacity >= HATCHED  # the others would take nearly all of the map for one colour
         norm, colors = _steps(std[known])
         draw(axes, std, known.astype(float), norm, colors, f"± {label}")
-        told = _range_told(std[known], norm, label)
-        titled(axes, f"Standard deviation of a new value: {told}", inches=wide - 1.2)
+        ranges = _ranges(std[known], norm, label)
+        titled(axes, f"Standard deviation of a new value: {ranges}", inches=wide - 1.2)
         if not known.all():
-            axes.set_xlabel(wrapped(f"hatched: above {limit_told}", wide - 1.2, SMALL), loc="left")
+            axes.set_xlabel(wrapped(f"hatched: above {limit_text}", wide - 1.2, SMALL), loc="left")
     return figure
 
 
-def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, told: str) -> None:
-    """Draw errors at places, in colours that a few far out don't determine."""
+def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, label: str) -> None:
+    """Draw errors at places, in colours that a few outliers don't determine."""
     from matplotlib.colors import Normalize
 
     window = window_of(places)
@@ -150,15 +149,15 @@ def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, told: str) -
         norm=norm, cmap="RdBu_r", edgecolors=FAINT, linewidths=RIM, zorder=2,
     )  # fmt: skip
     _draw_ground(axes, window)
-    _draw_scale(axes, norm, dots.cmap, told)
-    titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {told}", inches=4.2)
+    _draw_scale(axes, norm, dots.cmap, label)
+    titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {label}", inches=4.2)
 
 
 @styled()
 def draw_elevation(path: Path, surface: Surface) -> None:
     """Draw the elevation of the land in metres, in steps, hatched where too little is known.
 
-    The surface has standard deviations. This is the map of `gzkcore demo` and of the README.
+    The surface must have standard deviations. The map is that of `gzkcore demo` and of the README.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -173,7 +172,8 @@ def draw_elevation(path: Path, surface: Surface) -> None:
     longitude = np.pad(cells.longitude, 1, mode="reflect", reflect_type="odd")
     latitude = np.array([south, *cells.latitude[1:-1], north])
     values, std = (
-        np.pad(each.reshape(cells.shape), ((0, 0), (1, 1)), mode="wrap") for each in (values, std)
+        np.pad(column.reshape(cells.shape), ((0, 0), (1, 1)), mode="wrap")
+        for column in (values, std)
     )
     with rc_context({"hatch.linewidth": 0.6, "hatch.color": PALE_HATCH}):
         figure = Figure(figsize=(11, 5.5))
@@ -206,14 +206,14 @@ def _draw_steps(axes: Any, limit: float) -> None:
     axes.add_patch(
         Rectangle((right, 0), 0.6, 1, facecolor=NOTHING, edgecolor=PALE_HATCH, hatch="////")
     )
-    told = f"too few airports nearby to tell:\nstandard deviation above {as_plain(limit, 3)} m"
-    axes.text(right + 0.75, 1, told, va="top", size=11, linespacing=1.4)
+    note = f"too few airports nearby to tell:\nstandard deviation above {as_plain(limit, 3)} m"
+    axes.text(right + 0.75, 1, note, va="top", size=11, linespacing=1.4)
     axes.set(xlim=(0, 13.3), ylim=(-1.4, 1.3))
     axes.axis("off")
 
 
 def _cells(window: Window, share: int = 1) -> Cells:
-    """Return the cells of a window, `share` times as wide and high where that is given."""
+    """Return the cells of a window, `share` times as wide and high as those of a map."""
     south, north, west, east = window
     width, height = east - west, north - south
     step = max(width, height) / LONGER_SIDE * share
@@ -232,18 +232,18 @@ def _middles(cells: Cells) -> Doubles:
 
 
 def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
-    """Return standard deviations of the cells, between those of larger ones."""
+    """Return standard deviations of the cells, interpolated between those of larger cells."""
     fine, coarse = _cells(window), _cells(window, STD_STEP)
     factor = [size / share for size, share in zip(fine.shape, coarse.shape, strict=True)]
-    found = std(_middles(coarse)).reshape(coarse.shape)
-    return np.asarray(zoom(found, factor, order=1, mode="nearest", grid_mode=True)).ravel()
+    values = std(_middles(coarse)).reshape(coarse.shape)
+    return np.asarray(zoom(values, factor, order=1, mode="nearest", grid_mode=True)).ravel()
 
 
 def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
     """Return opacities, 0 where little is known, and the standard deviation where hatches begin.
 
-    What counts is the variance of the surface itself, beyond that of a new value where it is known
-    best, as a share of the variance of the data beyond the same: it fades over the shares `FADES`.
+    The least variance of a new value is subtracted from its variance, and from that of the data.
+    The surface fades where the ratio of these differences is between the shares `FADES`.
     """
     least = float(std.min()) ** 2
     signal = max(spread**2 - least, LEAST_SIGNAL * spread**2, 1e-300)
@@ -254,31 +254,31 @@ def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
 
 
 def _steps(std: Doubles) -> tuple[Any, Any]:
-    """Return norm and colours of standard deviations: a few steps, since draws estimate some."""
+    """Return norm and colours of standard deviations, in a few steps: some are only estimates."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm
     from matplotlib.ticker import MaxNLocator
 
     low, high = np.quantile(std, SPREAD)
-    half = max(high - low, LEAST_RANGE * high) / 2  # what hardly varies looks so
+    half = max(high - low, LEAST_RANGE * high) / 2
     middle = (low + high) / 2
     ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
     bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    # Arrows where there is more.
+    # The scale ends in an arrow where values go on.
     extends: Any = ("neither", "min", "max", "both")
     extend = extends[(std.min() < bounds[0]) + 2 * (std.max() > bounds[-1])]
     return BoundaryNorm(bounds, colors.N, extend=extend), colors
 
 
-def _range_told(std: Doubles, norm: Any, label: str) -> str:
+def _ranges(std: Doubles, norm: Any, label: str) -> str:
     """Return the range of standard deviations in words, and that of the colours if it is less."""
-    low, high = (as_plain(each, 3) for each in (std.min(), std.max()))
-    told = _with_unit(low if low == high else f"{low} to {high}", label)
+    low, high = as_plain(std.min(), 3), as_plain(std.max(), 3)
+    of_values = _with_unit(low if low == high else f"{low} to {high}", label)
     if norm.extend == "neither":
-        return told
-    first, last = (as_plain(each, 3) for each in (norm.boundaries[0], norm.boundaries[-1]))
-    return f"{told}\ncolours: from {first} to {last}"
+        return of_values
+    first, last = as_plain(norm.boundaries[0], 3), as_plain(norm.boundaries[-1], 3)
+    return f"{of_values}\ncolours: from {first} to {last}"
 
 
 def _with_unit(number: str, label: str) -> str:
@@ -292,7 +292,7 @@ def _draw_cells(
     cells: Cells, window: Window, axes: Any, values: Doubles, opacity: Doubles, norm: Any,
     colors: Any, label: str,
 ) -> None:  # fmt: skip
-    """Draw values of cells, hatched where they are not opaque at all."""
+    """Draw values of cells, hatched where their opacity is low."""
     south, north, west, east = window
     rgba = colors(norm(values))
     rgba[:, 3] = opacity
@@ -312,7 +312,7 @@ def _draw_cells(
 
 
 def _flat(window: Window) -> float:
-    """Return how long a degree of latitude is in the middle of a map, in degrees of longitude."""
+    """Return the length of a degree of latitude amid a map, in degrees of longitude."""
     return 1 / math.cos(math.radians(sum(window[:2]) / 2)) if window != GLOBE else 1.0
 
 
@@ -344,7 +344,7 @@ def _draw_scale(axes: Any, norm: Any, colors: Any, label: str) -> None:
 
 
 def _apart(places: Doubles, window: Window) -> Doubles:
-    """Return the places to draw: of many only one in each square, so that dots hide no map."""
+    """Return the places to draw: of many, one in each square, so that dots don't hide the map."""
     if len(places) <= FEW_DOTS:
         return places
     south, north, west, east = window
@@ -361,10 +361,10 @@ def _dot(places: Doubles) -> float:
 
 
 def _draw_coasts(axes: Any, window: Window) -> None:
-    """Draw coast lines where the package basemap is installed, which has them for all the globe."""
+    """Draw coast lines, if the package basemap is installed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of how it was built
+            warnings.simplefilter("ignore")  # basemap's, of its build
             from matplotlib.patheffects import withStroke
             from mpl_toolkits.basemap import Basemap
     except ImportError:
@@ -380,10 +380,10 @@ def _draw_coasts(axes: Any, window: Window) -> None:
 
 
 def length_km(model: Any, places: Doubles) -> float:
-    """Return the lengthscale of a model of latitude and longitude, 0 of one that has none.
+    """Return the lengthscale of a model of latitude and longitude; 0 if it has none.
 
-    Of one that takes a region in degrees it is the shorter of the two, in the middle of the places,
-    (n, 2).
+    If the model takes a region in degrees, it is the shorter of the two lengthscales, in the middle
+    of the places, (n, 2).
     """
     if model.kernel_ is None:
         return 0.0
@@ -403,14 +403,14 @@ def length_km(model: Any, places: Doubles) -> float:
 
 
 def told_km(km: float) -> str:
-    """Return a lengthscale in words: none is longer than places are apart on the globe."""
+    """Return a lengthscale in words: no two places are more than half the Earth's girth apart."""
     return f"{km:,.0f} km" if km <= math.pi * EARTH_KM else "longer than half around the Earth"
 
 
 def surface_of(
     model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, y: Doubles
 ) -> Surface:
-    """Return the surface of a model, with standard deviations if it has them at little cost.
+    """Return the surface of a model, with standard deviations if they cost little.
 
     `rows_at` turns latitude and longitude, (n, 2), into the rows that the model takes.
     """
@@ -435,7 +435,7 @@ def window_of(places: Doubles) -> Window:
         return GLOBE
     west, width = from_west(end), 360 - (end - start)
     south, north = float(places[:, 0].min()), float(places[:, 0].max())
-    # No side is much shorter than the other, and none is nothing.
+    # No side is shorter than a third of the other, or has no length.
     flat = math.cos(math.radians((south + north) / 2))
     size = max(width * flat, north - south, 0.01)
     add_x = 0.07 * size / flat + max(0.0, size / (3 * flat) - width) / 2
@@ -446,7 +446,7 @@ def window_of(places: Doubles) -> Window:
 
 
 def _distance_km(places: Doubles, others: Doubles) -> Doubles:
-    """Return how far each of the others is from the nearest place."""
+    """Return the distance of each of the others from the nearest place."""
     sphere = LatLonToSphere()
     chord, _ = cKDTree(sphere.transform(places)).query(sphere.transform(others))
     return np.asarray(2 * EARTH_KM * np.arcsin(np.minimum(chord / 2, 1)))
@@ -462,19 +462,19 @@ def _spacing_km(places: Doubles) -> float:
 
 
 def _colors(values: Doubles, ends: tuple[float, float] = (-math.inf, math.inf)) -> tuple[Any, Any]:
-    """Return norm and colours: about 0 if values are on both sides, by roots if skewed.
+    """Return norm and colours: centred on 0 if values are on both sides, by roots if skewed.
 
-    They span no more than the data, whose ends these are: a surface goes far beyond them where it
-    knows little, and below 0 where the data never are.
+    Colours span no more than the ends of the data: where a surface knows little, it goes far beyond
+    them, and below 0 though the data never do.
     """
     from matplotlib import colormaps
     from matplotlib.colors import Normalize, PowerNorm
 
-    # A few values far out leave the others their colours.
+    # Outliers leave the other values their colours.
     low, high = np.quantile(values, [0.005, 0.995])
     if low < ends[1] and high > ends[0]:
         low, high = max(low, ends[0]), min(high, ends[1])
-    if high - low <= ONE_COLOR * max(abs(low), abs(high)):  # one value is in the middle of them
+    if high - low <= ONE_COLOR * max(abs(low), abs(high)):  # one value has the middle colour
         low, high = low - max(abs(low), 1) / 20, high + max(abs(high), 1) / 20
     most = max(-low, high)
     if min(-low, high) > most / 2:
@@ -498,5 +498,5 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
 
 
 def _tick(value: float) -> str:
-    """Return a number beside colours as one prints it, without the rest of a sum of steps."""
+    """Return a number beside colours, without the rounding error of a sum of steps."""
     return f"{value:,.10g}".replace("-", "\N{MINUS SIGN}")

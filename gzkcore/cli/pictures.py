@@ -22,7 +22,7 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
-from .maps import Surface, draw_map, length_km, surface_of
+from .maps import Surface, length_km, map_of, surface_of
 from .recipes import places_among, rows_at
 from .verdict import LEAST_RISE, wilson
 
@@ -45,7 +45,7 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
 
     if (surface := surface_in(found)) is not None:
         target = found.rows.recipe.target
-        draw_map(path, surface, f"{target}, fitted to {name}", target)
+        save_picture(map_of(surface, f"{target}, fitted to {name}", target), path)
         return
     wide = found.verdict is not None and has_bars(found.verdict)
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")

@@ -87,10 +87,10 @@ def test_colors_span_no_more_than_the_data():
 def test_the_range_of_deviations_is_told_with_that_of_the_colors():
     std = np.append(np.linspace(1, 2, 1000), 9.0)
     norm, _ = maps._steps(std)
-    told = maps._range_told(std, norm, "height (m)")
+    told = maps._ranges(std, norm, "height (m)")
     assert re.fullmatch(r"1 to 9 m\ncolours: from [\d.]+ to 2(\.\d)?", told), told
     norm, _ = maps._steps(std[:-1])
-    assert maps._range_told(std[:-1], norm, "height (m)") == "1 to 2 m"
+    assert maps._ranges(std[:-1], norm, "height (m)") == "1 to 2 m"
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,25 @@ def test_numbers_beside_colors_are_printed_plainly(value, told):
     assert maps._tick(value) == told
 
 
-def test_a_large_standard_deviation_is_printed_plainly(monkeypatch, tmp_path):
+@pytest.fixture
+def small(monkeypatch):
+    """Maps of few cells."""
     pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
-    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_large_standard_deviation_is_printed_plainly():
     places = box(46, 48, 6, 10, 50)
 
     def std(cells):
         return 30_000 + 1e4 * maps._distance_km(places, cells)
 
     surface = maps.Surface(lambda cells: 1e5 * cells[:, 0], std, places, 30.0, 60_000.0)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
-    figures[0].canvas.draw()
-    texts = [figures[0].axes[0].get_xlabel()]
-    for axes in figures[0].axes:
+    figure = maps.map_of(surface, "title", "y")
+    figure.canvas.draw()
+    texts = [figure.axes[0].get_xlabel()]
+    for axes in figure.axes:
         for each in (axes, *axes.child_axes):
             texts += [tick.get_text() for tick in each.get_yticklabels()]
     assert not [text for text in texts if "e+" in text]
@@ -130,20 +134,17 @@ def test_one_value_is_in_the_middle_of_the_colors():
         assert norm.vmin < value < norm.vmax
 
 
-def test_colors_span_what_is_shown(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("small")
+def test_colors_span_what_is_shown():
     """They spanned the peaks at the data, and all that is between them was below the colours."""
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
-    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
     places = box(46, 48, 6, 10, 50)
 
     def predict(cells):
         return cells[:, 0] + 1e4 * (len(cells) == len(places))
 
     surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
-    low, high = figures[0].axes[0].child_axes[0].get_ylim()
+    figure = maps.map_of(surface, "title", "y")
+    low, high = figure.axes[0].child_axes[0].get_ylim()
     assert 45 < low < 46.5
     assert 47.5 < high < 49
 
@@ -206,12 +207,9 @@ def test_numbers_have_the_unit_that_a_label_ends_with(label, told):
     assert maps._with_unit("12", label) == told
 
 
-def test_where_nothing_is_known_both_maps_are_hatched(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("small")
+def test_where_nothing_is_known_both_maps_are_hatched():
     """The second was one colour in nine tenths of it: what it said of the rest was not seen."""
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
-    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
     places = box(46, 48, 6, 10, 50)
     south, *_ = maps.window_of(places)
 
@@ -219,8 +217,8 @@ def test_where_nothing_is_known_both_maps_are_hatched(monkeypatch, tmp_path):
         return np.where(cells[:, 0] < 46.5, 5 + cells[:, 0] - south, 60.0)
 
     surface = maps.Surface(lambda cells: cells[:, 0], std, places, 30.0, 60.0)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y (m)")
-    first, second = figures[0].axes
+    figure = maps.map_of(surface, "title", "y (m)")
+    first, second = figure.axes
     assert all(any(part.hatches for part in axes.collections) for axes in (first, second))
     (limit,) = {axes.get_xlabel().split("above ")[1] for axes in (first, second)}
     assert limit.endswith(" m")
@@ -250,19 +248,15 @@ def test_arrows_beside_colors_stand_for_values_beyond_them():
     [box(-60, 80, -180, 180, 90), box(47, 55, 6, 15, 50), box(-55, -18, -75, -68, 50)],
     ids=["globe", "region", "tall"],
 )
-def test_long_names_stay_in_the_picture(places, sure, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
-    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+@pytest.mark.usefixtures("small")
+def test_long_names_stay_in_the_picture(places, sure):
     label = "concentration of nitrogen dioxide, mean of the year 2026 (in micrograms)"
 
     def std(cells):
         return 1e5 + 1e4 * maps._distance_km(places, cells)
 
     surface = maps.Surface(lambda c: 1e6 * c[:, 0], std if sure else None, places, 9, 6e6)
-    maps.draw_map(tmp_path / "map.png", surface, f"{label}, fitted to {'part_' * 12}.csv", label)
-    (figure,) = figures
+    figure = maps.map_of(surface, f"{label}, fitted to {'part_' * 12}.csv", label)
     figure.draw_without_rendering()
     for axes in figure.axes:
         bar = axes.child_axes[0]
@@ -294,23 +288,20 @@ def test_a_map_fades_where_the_surface_is_unknown():
     np.testing.assert_array_equal(noisy, 1)
 
 
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
-def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+def test_a_second_map_shows_the_standard_deviation(sure):
     import matplotlib as mpl
 
-    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
-    figures, before = [], dict(mpl.rcParams)
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    before = dict(mpl.rcParams)
     places = box(46, 48, 6, 10, 50)
 
     def std(cells):
         return 1 + maps._distance_km(places, cells)
 
     surface = maps.Surface(lambda cells: cells[:, 0], std if sure else None, places, 30.0, 20.0)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
-    axes = figures[0].axes
-    assert len([each for each in axes if each.get_title(loc="left")]) == 1 + sure
+    axes = maps.map_of(surface, "title", "y").axes
+    assert len([panel for panel in axes if panel.get_title(loc="left")]) == 1 + sure
     assert axes[0].get_xlabel().startswith("dots: 50 training points")
     assert dict(mpl.rcParams) == before  # the user's own style is left alone
 
@@ -322,20 +313,18 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
     assert norm.boundaries[-1] > 3.7
 
 
-def test_one_standard_deviation_is_told_once(monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
-    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+@pytest.mark.usefixtures("small")
+def test_one_standard_deviation_is_told_once():
     places = box(46, 48, 6, 10, 50)
     surface = maps.Surface(
         lambda cells: cells[:, 0], lambda cells: 0 * cells[:, 0] + 42.2, places, 9, 60
     )
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
-    assert figures[0].axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
+    figure = maps.map_of(surface, "title", "y")
+    assert figure.axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("places", "resolution"),
     [
@@ -344,8 +333,7 @@ def test_one_standard_deviation_is_told_once(monkeypatch, tmp_path):
         (box(-20, -15, 175, 184, 50), "i"),  # across the date line
     ],
 )
-def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch):
     from matplotlib.collections import LineCollection
 
     asked, drawn = [], []
@@ -360,10 +348,9 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
             drawn.append(options["ax"])
             return LineCollection([])
 
-    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
     monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))
     surface = maps.Surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] + 200, places, 9, 9)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    maps.map_of(surface, "title", "y")
     south, north, west, east = maps.window_of(places)
     for one in asked:
         assert (one["llcrnrlat"], one["urcrnrlat"]) == (south, north)
