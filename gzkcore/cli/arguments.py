@@ -50,9 +50,9 @@ Classify = Annotated[
 READING_OPTIONS: dict[str, Any] = {
     name: Annotated[
         kind,
-        typer.Option(f"--{name.replace('_', '-')}", rich_help_panel="How text is read", help=told),
+        typer.Option(f"--{name.replace('_', '-')}", rich_help_panel="How text is read", help=text),
     ]
-    for name, (kind, told) in {
+    for name, (kind, text) in {
         "decimal_comma": (bool, "Numbers have a decimal comma."),
         "encoding": (
             str | None,
@@ -68,15 +68,15 @@ READING_OPTIONS: dict[str, Any] = {
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
 
-KERNEL_RULES = ("scale", "median")  # words for gamma that kernels know
-MODEL, PICTURES = ".gzk", (".png", ".pdf", ".svg")  # how the names of files end
+KERNEL_RULES = ("scale", "median")  # kernels work out gamma by these rules
+MODEL, PICTURES = ".gzk", (".png", ".pdf", ".svg")  # endings of files
 
 
 class TestBy(NamedTuple):
-    """The column by which rows are held out; both None: they are drawn at random."""
+    """The column by which rows are held out; without one they are drawn at random."""
 
-    last: str | None = None  # its last dates or largest numbers are held out
-    groups: str | None = None  # rows of one value are held out together
+    last: str | None = None  # the rows of its last dates or largest numbers are held out
+    groups: str | None = None  # rows with the same value are held out together
 
     def check(self, target: str, test_fraction: float | None) -> None:
         """Raise ValueError for options that don't go together."""
@@ -102,7 +102,7 @@ def reading_of(
     date_format: str | None = None, skip_lines: int = 0, keep: str | None = None,
     encoding: str | None = None,
 ) -> "Reading":  # fmt: skip
-    """Return how a table is to be read by these options."""
+    """Return how these options say that a table is read."""
     from gzkcore.rows.text import DEFAULT
 
     if thousands not in (None, *".,"):
@@ -123,9 +123,9 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `reading_of` for its parameter `reading`."""
 
     @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        options = {name: given.pop(name) for name in READING_OPTIONS}
-        command(**given, reading=reading_of(**options))
+    def with_options(**options: Any) -> None:
+        reading = reading_of(**{name: options.pop(name) for name in READING_OPTIONS})
+        command(**options, reading=reading)
 
     own = inspect.signature(command, eval_str=False).parameters
     known = inspect.signature(reading_of).parameters
@@ -133,13 +133,13 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     with_options.__annotations__ = {**command.__annotations__, **READING_OPTIONS}
     del with_options.__annotations__["reading"]
     with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*(each for name, each in own.items() if name != "reading"), *more]
+        [*(parameter for name, parameter in own.items() if name != "reading"), *more]
     )
     return with_options
 
 
 def words_of(options: dict[str, Any]) -> list[str]:
-    """Return the words of a command line that set these options, but for those left as they are."""
+    """Return the words of a command line that set these options, without those left unset."""
     words = []
     for name, value in options.items():
         if value not in (None, False, 0):
@@ -148,7 +148,7 @@ def words_of(options: dict[str, Any]) -> list[str]:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names that a text lists, those with commas in quotes."""
+    """Return the names that a text lists; names with commas are in quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
@@ -183,9 +183,9 @@ def chosen_columns(
         chosen = table.names if target is None else table.beside(target)
         chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
         if index and index[0] not in chosen:
-            told = listed(index)
+            names = listed(index)
             table.notes.append(
-                f"left out as a saved index: {told}; --keep {shlex.quote(told)} takes it back"
+                f"left out as a saved index: {names}; --keep {shlex.quote(names)} takes it back"
             )
         dropped = [] if drop is None else _names_in(drop, table)
         table.require(dropped)
@@ -213,7 +213,7 @@ def _names_in(text: str, table: "Table") -> list[str]:
 
 
 def listed(names: list[str]) -> str:
-    """Return the text that lists these names."""
+    """Return the text that lists these names, see `names_in`."""
     return ",".join(
         '"' + name.replace('"', '""') + '"'
         if not name or name != name.strip() or {",", '"', "\n", "\r"} & {*name}
@@ -223,18 +223,18 @@ def listed(names: list[str]) -> str:
 
 
 def origin(kernel: Any, gamma: str | None) -> str | None:
-    """Say where the gamma of a kernel comes from: a rule, or given; None if it has none."""
+    """Return the rule of a kernel's gamma, "given" for a number, None for kernels without one."""
     if getattr(kernel, "gamma", None) is None:
         return None
     return "given" if gamma and gamma not in KERNEL_RULES else gamma or "scale"
 
 
 def kernel_of(name: str, gamma: str | None) -> Any:
-    """Return the kernel of a name with this gamma; None: by the rule scale, if it has a gamma."""
+    """Return the kernel of a name with this gamma; None stands for the rule scale."""
     from gzkcore.evaluate.methods import OF_HISTOGRAMS, as_any_kernel
     from gzkcore.rows.values import as_number
 
-    asked, gamma = gamma is not None, gamma or "scale"
+    is_asked, gamma = gamma is not None, gamma or "scale"
     by_rule = gamma in KERNEL_RULES
     if not by_rule and not 0 < as_number(gamma) < math.inf:
         rules = ", ".join(KERNEL_RULES)
@@ -260,7 +260,7 @@ def kernel_of(name: str, gamma: str | None) -> Any:
         )
     if own is not None:
         kernel.set_params(gamma=gamma if by_rule else float(gamma))
-    elif asked:
+    elif is_asked:
         raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave --gamma out")
     return kernel
 
@@ -278,7 +278,7 @@ def widths_of(text: str) -> list[int]:
 
 
 def check_free(name: str, path: Path, force: bool) -> None:
-    """Raise if a file exists already, and nobody asked to replace it."""
+    """Raise if a file exists already and may not be replaced."""
     if path.exists() and not force:
         raise ValueError(
             f"{name} {path} exists already; give another name with {name}, or use --force to "
@@ -287,7 +287,7 @@ def check_free(name: str, path: Path, force: bool) -> None:
 
 
 def check_new(name: str, path: Path | None, endings: tuple[str, ...], force: bool) -> None:
-    """Raise unless a file of such a name can be written there: now, not after the work."""
+    """Raise before the work, not after it, unless a file of this name can be written."""
     if path is not None:
         if path.suffix.lower() not in endings:
             one_of = "one of " * (len(endings) > 1)
@@ -297,19 +297,19 @@ def check_new(name: str, path: Path | None, endings: tuple[str, ...], force: boo
 
 
 def check_positive(name: str, value: float | None, of: str = "") -> None:
-    """Raise unless an option that is given is a positive number."""
+    """Raise unless an option is a positive number or left out."""
     if value is not None and not 0 < value < math.inf:
         raise ValueError(f"{name} must be a positive number{of}; got {value:g}")
 
 
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
-    """Raise if what is to be written would replace the table."""
+    """Raise if the file to write is the table itself."""
     if path is not None and path.exists() and path.samefile(table.path):
         raise ValueError(f"{name} {path} would overwrite the table; give another name")
 
 
 def check_output(table: "Table", output: Path, names: list[str], force: bool) -> None:
-    """Raise unless the table can be written there with new columns of these names."""
+    """Raise unless the table can be written to this file with new columns of these names."""
     from gzkcore.rows.files import ending
 
     check_writable(output)

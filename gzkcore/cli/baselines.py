@@ -21,8 +21,8 @@ from gzkcore.tabular.table_encoder import TableEncoder
 
 Baseline: TypeAlias = Callable[[Frame, Values, Frame, TableEncoder], Doubles]
 
-MOST_CLASSES = 50  # that boosting is fitted to: 200 take some five minutes of 1,500 rows
-MOST_LEVELS = 254  # of a category, that scikit-learn's boosting takes
+MOST_CLASSES = 50  # boosting is fitted to no more: 200 classes take five minutes on 1,500 rows
+MOST_LEVELS = 254  # scikit-learn's boosting takes no more levels of a category
 PENALTIES = tuple(10.0**k for k in range(-3, 5))
 
 
@@ -52,7 +52,7 @@ def _constant(classify: bool, train: Frame, y: Values, test: Frame, _: TableEnco
 
 BOOSTING, LINEAR, MEAN = "boosting (scikit-learn)", "linear ridge", "the mean"
 SHARES = "the shares of the classes"
-CONSTANTS = {MEAN, SHARES}  # which predict the same for all rows
+CONSTANTS = {MEAN, SHARES}  # these predict the same for all rows
 REGRESSION: dict[str, Baseline] = {
     BOOSTING: functools.partial(_boosting, False),
     LINEAR: functools.partial(_linear, False),
@@ -72,14 +72,14 @@ def _predicted(model: Any, rows: Values) -> Doubles:
 
 
 def _coded(fitted: Values, new: Values) -> tuple[Doubles, Doubles]:
-    """Return a column as numbers, NaN where it is missing or a level is new or rare."""
+    """Return a column's fitted and new rows as numbers; missing, new and rare levels are NaN."""
     if fitted.dtype.kind == "M":
         return _seconds(fitted), _seconds(new)
     if fitted.dtype.kind == "f":
         return fitted, new.astype(np.float64)
     levels, counts = np.unique(fitted[fitted != None].astype(str), return_counts=True)  # noqa: E711
-    kept = levels[np.argsort(-counts, kind="stable")][:MOST_LEVELS]
-    codes = {str(level): float(code) for code, level in enumerate(kept)}
+    frequent = levels[np.argsort(-counts, kind="stable")][:MOST_LEVELS]
+    codes = {str(level): float(code) for code, level in enumerate(frequent)}
     first, second = (
         np.array([codes.get(text, np.nan) for text in column]) for column in (fitted, new)
     )

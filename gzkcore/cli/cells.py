@@ -14,7 +14,7 @@ GLOBE: Window = (-90.0, 90.0, -180.0, 180.0)
 
 @dataclass(frozen=True)
 class Cells:
-    """The middles of cells: latitudes and, from west to east, longitudes."""
+    """The latitudes of the middles of cells and, from west to east, their longitudes."""
 
     latitude: Doubles
     longitude: Doubles

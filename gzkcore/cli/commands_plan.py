@@ -49,7 +49,7 @@ from .output import (
 if TYPE_CHECKING:
     from gzkcore.rows.text import Reading
 
-# Options that gzkcore fit has too.
+# The options of plan that gzkcore fit has too.
 OF_FIT = ("target", "lat", "lon", "columns", "drop", "classify", *READING_OPTIONS)
 
 
@@ -109,49 +109,50 @@ def plan(
         notes[:0] = table.notes
         if asked.sphere:
             chosen = _scaled(chosen, X)
-        found = make_plan(
+        result = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
         )  # fmt: skip
         if asked.sphere:
-            found = replace(found, n_columns=len(asked.columns))
-        picture, failed = drawn(plot, found.plot)
-    where_from = origin(found.kernel, gamma)
+            result = replace(result, n_columns=len(asked.columns))
+        picture, failed = drawn(plot, result.plot)
+    where_from = origin(result.kernel, gamma)
     if as_json:
         print_json(
             {"data": str(data), "columns": asked.columns}
-            | {name: value for name, value in asdict(found).items() if not name.startswith("_")}
-            | {"kernel": plain(repr(found.kernel)), "gamma_from": where_from}
-            | {"features": plain(repr(found.build())), "plot": picture, "notes": notes}
+            | {name: value for name, value in asdict(result).items() if not name.startswith("_")}
+            | {"kernel": plain(repr(result.kernel)), "gamma_from": where_from}
+            | {"features": plain(repr(result.build())), "plot": picture, "notes": notes}
         )
     else:
         if target is not None:
             print_lines(_fit_with(data, {name: context.params[name] for name in OF_FIT}), "")
         print_lines(
-            str(found), *gamma_notes(found.kernel, where_from), *notes, *picture_note(picture)
+            str(result), *gamma_notes(result.kernel, where_from), *notes, *picture_note(picture)
         )
     if failed:
         raise ValueError(failed)
 
 
 def _scaled(kernel: Any, X: Any) -> Any:
-    """Return a kernel with its scale worked out from places, which need not be around 0.
+    """Return a kernel whose scale is that of the places about their mean.
 
-    Those of a region vary much less than they are from 0, or than a lengthscale of 1, and would
-    look all alike.
+    The places of a region are much closer to each other than to 0, or than a lengthscale of 1: to
+    the kernel they would look all alike.
     """
     if getattr(kernel, "gamma", None) == "scale":
         return kernel.resolve(X - X.mean(axis=0))
-    if hasattr(kernel, "length_scale"):  # which has no option
-        kernel.set_params(length_scale=math.sqrt(X.var(axis=0).sum() / 2))  # as that gamma has
+    if hasattr(kernel, "length_scale"):  # no option sets it; the lengthscale of that gamma
+        kernel.set_params(length_scale=math.sqrt(X.var(axis=0).sum() / 2))
     return kernel
 
 
-def _fit_with(data: Path, given: dict[str, Any]) -> str:
-    words = words_of(given)
+def _fit_with(data: Path, options: dict[str, Any]) -> str:
+    """Return the command that fits with these options, to a model that does not exist yet."""
+    words = words_of(options)
     names = itertools.chain(["model"], (f"model-{i}" for i in itertools.count(2)))
     free = next(name for name in names if not Path(f"{name}{MODEL}").exists())
-    if free != "model":  # the one that fit would not replace
+    if free != "model":  # fit would not replace a model
         words += ["--model", f"{free}{MODEL}"]
     return f"Next: gzkcore fit {shlex.join([str(data), *words])}"
 
@@ -234,25 +235,25 @@ def compare(
                 )
             X = as_rows(X, "compare")
             chosen = (_scaled(chosen, X) if asked.sphere else chosen).resolve(X)
-            found = make_comparison(
+            result = make_comparison(
                 X, y, kernel=chosen, methods=names, n_components=widths,
                 n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,
                 random_state=seed, n_samples=n_rows, report=report,
             )  # fmt: skip
-        features = any(row["n_components"] for row in found.rows)
-        picture, failed = drawn(plot if features else None, found.plot)
+        features = any(row["n_components"] for row in result.rows)
+        picture, failed = drawn(plot if features else None, result.plot)
     where_from = origin(chosen, gamma)
     if as_json:
         print_json(
             {"data": str(data), "columns": asked.columns, "target": target}
-            | found.to_dict()
+            | result.to_dict()
             | {"gamma_from": where_from, "output": str(output), "plot": picture, "notes": notes}
         )
     else:
-        print_lines(found.title)
-        for title, header, rows in found.tables():
+        print_lines(result.title)
+        for title, header, rows in result.tables():
             print_table(title, header, rows, least=110)
-        print_lines(*found.notes(), "", *gamma_notes(chosen, where_from), *notes)
+        print_lines(*result.notes(), "", *gamma_notes(chosen, where_from), *notes)
         print_lines(f"Results: {output}", *picture_note(picture))
     if failed:
         raise ValueError(failed)

@@ -24,9 +24,9 @@ from .output import (
     to_places,
 )
 
-UNLIKE = 1e-6  # of the size of cells that was asked for: another size is told
-MOST_NEW = 4  # columns that are named one by one
-OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # how the names of files of text end
+UNLIKE = 1e-6  # a larger relative difference from the size asked for of cells is reported
+MOST_NEW = 4  # more new columns are not named one by one
+OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # endings of files of text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,10 +101,12 @@ def predict(
         raise ValueError("give either a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
         raise ValueError(f"--window {window} needs a grid; add --grid")
-    given = [name for name in READING_OPTIONS if getattr(reading, name) != getattr(DEFAULT, name)]
-    given += ["no_formulas"] * no_formulas
-    if grid is not None and given:
-        option = f"--{given[0].replace('_', '-')}"
+    of_tables = [
+        name for name in READING_OPTIONS if getattr(reading, name) != getattr(DEFAULT, name)
+    ]
+    of_tables += ["no_formulas"] * no_formulas
+    if grid is not None and of_tables:
+        option = f"--{of_tables[0].replace('_', '-')}"
         raise ValueError(f"{option} is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
@@ -145,7 +147,7 @@ def predict(
 
 
 def _about_grid(step: float, shape: list[int], window: list[float], chosen: bool) -> Iterator[str]:
-    """Say how large cells are, if not as asked, and which window was taken where none was given."""
+    """Yield the size of cells, if it is not as asked, and the window that was chosen."""
     from .cells import GLOBE
 
     south, north, west, east = window
@@ -159,7 +161,7 @@ def _about_grid(step: float, shape: list[int], window: list[float], chosen: bool
 
 
 def _named(columns: list[str]) -> str:
-    """Name new columns: of the probabilities of many labels, the first and the last."""
+    """Name the new columns; of the probabilities of many labels the first and the last."""
     if len(columns) <= MOST_NEW:
         return " and ".join(columns)
     first, *others = columns
@@ -223,7 +225,7 @@ def _predict_grid(
 
 
 class _Predictor:
-    """Rows, as the model takes them, to new columns, of a file of text rounded ones."""
+    """A function from the rows of a model to the new columns, rounded for files of text."""
 
     def __init__(
         self, fitted: Any, recipe: "Recipe", name: str, std: bool, shares: bool, of_text: bool,
@@ -234,9 +236,9 @@ class _Predictor:
         self.fitted, self.recipe, self.std, self.shares = fitted, recipe, std, shares
         self.of_text, self.force = of_text, force
         classes: Any = getattr(fitted, "classes_", None)
-        # Names and types of the columns to be added.
+        # The names and types of the new columns.
         self.new = {name: np.dtype(np.float64) if classes is None else classes.dtype}
-        more = [f"{name}_{each}" for each in classes] if shares else [f"{name}_STD"] * std
+        more = [f"{name}_{label}" for label in classes] if shares else [f"{name}_STD"] * std
         self.new |= dict.fromkeys(more, np.dtype(np.float64))
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":

@@ -11,7 +11,7 @@ from gzkcore._util.wording import counted
 from .arguments import PICTURES, AsJson, ForcePlot, Width, check_new
 from .output import print_json, print_lines, print_table, progress
 
-LABELS = {  # of what show_config returns
+LABELS = {  # the words for the keys of show_config
     "version": "gzkcore",
     "python": "Python",
     "numpy": "NumPy",

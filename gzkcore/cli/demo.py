@@ -35,7 +35,7 @@ from gzkcore.tabular.kernel_regressor import KernelRegressor
 from .baselines import BOOSTING
 from .maps import draw_elevation, length_km, surface_of
 
-# Latitude and longitude to predictions; what was chosen.
+# A function from latitude and longitude to predictions, and the parameters that were chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
 
 WARM_ROWS, WARM_COMPONENTS = 2000, 64
@@ -60,10 +60,10 @@ def _published(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 def published_degree(n_components: int) -> int:
-    """Return the lowest degree up to which there are n_components harmonics, (degree + 1)^2.
+    """Return the highest degree up to which there are at most n_components harmonics.
 
-    Of 31, 40, 63 and 95 with 1,024 features this did best by far: more degrees than the width can
-    tell apart only add variance.
+    There are (degree + 1)^2 of them. Of 31, 40, 63 and 95 with 1,024 features, 31 did best by far:
+    more degrees than the features can tell apart only add variance.
     """
     return math.isqrt(n_components - 1)
 

@@ -17,10 +17,11 @@ from .verdict import wilson
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
-RANKS = np.linspace(0.02, 0.98, 25)  # of values whose effects are shown; the ends are too rare
-MOST_LEVELS, MOST_LABELS = 12, 3
-ROWS, BAND = 100, (0.1, 0.9)  # that effects are averaged over, and quantiles of these rows
-MOST_DOTS, BINS = 1000, 8
+RANKS = np.linspace(0.02, 0.98, 25)  # effects are shown at these quantiles; the ends are too rare
+MOST_LEVELS, MOST_LABELS = 12, 3  # of a category, and of the target
+ROWS = 100  # effects are averaged over so many rows
+BAND = (0.1, 0.9)  # the band is between these quantiles of the rows
+MOST_DOTS, BINS = 1000, 8  # errors are drawn as so many dots, and their means in so many bins
 
 
 class Effect(NamedTuple):
@@ -31,14 +32,14 @@ class Effect(NamedTuple):
     """
 
     values: Values
-    curves: dict[str, Doubles]  # low end of the band, mean and high end, (3, n), of each label
+    curves: dict[str, Doubles]  # by label: low end of the band, mean and high end, (3, n)
 
     def places(self, column: Values) -> Doubles:
-        """Return where values are along an axis, levels by number; NaN where they have no place."""
+        """Return the positions of values along an axis, NaN for other levels and missing values."""
         if kind_of(column) == TEXT:
             numbers = {level: number for number, level in enumerate(self.values)}
             return np.array([numbers.get(value, np.nan) for value in column])
-        if kind_of(column) == DATE:  # of which Matplotlib counts the days
+        if kind_of(column) == DATE:  # Matplotlib counts days
             column = (column - np.datetime64(0, "us")) / np.timedelta64(1, "D")
         return column.astype(np.float64)
 
