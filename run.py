@@ -11,7 +11,7 @@ python3 run.py smallest the tests with the smallest versions of everything; star
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc;
                         with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
-python3 run.py check    linters, types, stubs, doctests, and whether the benchmarks can be imported
+python3 run.py check    linters, types, doctests, and whether the benchmarks can be imported
 python3 run.py package  the source distribution, and a wheel of the same files that runs the
                         README's first example in an environment without anything else
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
@@ -223,13 +223,11 @@ def check() -> int:
     """
     install("test", "lint", "bench")
     config = ROOT / "pyproject.toml"
-    stubs = sorted((ROOT / "gzkcore" / "_compiled").glob("*.pyi"))
-    compiled = [f"gzkcore._compiled.{stub.stem}" for stub in stubs]
     doctests = ("--doctest-modules", "--doctest-glob=*.md")
     # tests/conftest.py sets these for the tests.
     ENVIRONMENT.update({"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
-    # The installed package has the types, stubs and doctests to check; in the root Python would
-    # find the sources instead.
+    # The installed package has the types and doctests to check; in the root Python would find the
+    # sources instead.
     with tempfile.TemporaryDirectory() as folder:
         away = Path(folder)
         # `python3 run.py docs` runs the examples in docs; here only the pages are checked.
@@ -243,7 +241,6 @@ def check() -> int:
             (ROOT, ["sp-repo-review", "."]),
             (ROOT / "asv_bench", ["asv", "check", "--python=same"]),
             (away, ["mypy", "--config-file", config]),
-            (away, ["stubtest", *compiled, "--mypy-config-file", config]),
         ]
         # The pages take longest: a process without work takes over some of another's.
         spread = ("-nauto", "--dist=worksteal", "-c", config)

@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """Losses of rows, their slopes and curvatures in f, for `losses`: one pass, whatever is asked for.
 
 Formula    poisson           y log(y / mu) - y + mu with mu = exp(f), exp(f) - y, exp(f)
@@ -31,9 +29,9 @@ cdef int of_rows(const double[::1] y, const double[::1] f, const double[::1] val
 def poisson(
     const double[::1] y,               # IN   (n,), counts >= 0
     const double[::1] f,               # IN   (n,)
-    double[::1] values,                # OUT  (n,) or None
-    double[::1] slopes,                # OUT  (n,) or None
-    double[::1] curvatures,            # OUT  (n,) or None
+    double[::1] values or None,        # OUT  (n,)
+    double[::1] slopes or None,        # OUT  (n,)
+    double[::1] curvatures or None,    # OUT  (n,)
     int n_threads,
 ):
     """Half the deviance of counts of mean exp(f)."""
@@ -55,9 +53,9 @@ def poisson(
 def logistic(
     const double[::1] y,               # IN   (n,), +-1
     const double[::1] f,               # IN   (n,)
-    double[::1] values,                # OUT  (n,) or None
-    double[::1] slopes,                # OUT  (n,) or None
-    double[::1] curvatures,            # OUT  (n,) or None
+    double[::1] values or None,        # OUT  (n,)
+    double[::1] slopes or None,        # OUT  (n,)
+    double[::1] curvatures or None,    # OUT  (n,)
     int n_threads,
 ):
     """Minus the log likelihood of the class."""
@@ -81,9 +79,9 @@ def huber(
     const double[::1] y,               # IN   (n,)
     const double[::1] f,               # IN   (n,)
     double width,                      # IN   up to which a residual counts by its square
-    double[::1] values,                # OUT  (n,) or None
-    double[::1] slopes,                # OUT  (n,) or None
-    double[::1] curvatures,            # OUT  (n,) or None
+    double[::1] values or None,        # OUT  (n,)
+    double[::1] slopes or None,        # OUT  (n,)
+    double[::1] curvatures or None,    # OUT  (n,)
     int n_threads,
 ):
     """Half the square of a small residual, in proportion to a large one."""
@@ -105,13 +103,13 @@ def huber(
 def smoothed_pinball(
     const double[::1] y,               # IN   (n,)
     const double[::1] f,               # IN   (n,)
-    const double[::1] dual,            # IN   (n,), what coefficients take for the slopes, or None
+    const double[::1] dual or None,    # IN   (n,), what coefficients take for the slopes
     double quantile,
     double width,                      # IN   m
     double inside,                     # IN   share of its room that is left to `dual`, at least
-    double[::1] values,                # OUT  (n,) or None
-    double[::1] slopes,                # OUT  (n,) or None
-    double[::1] curvatures,            # OUT  (n,) or None
+    double[::1] values or None,        # OUT  (n,)
+    double[::1] slopes or None,        # OUT  (n,)
+    double[::1] curvatures or None,    # OUT  (n,)
     int n_threads,
 ):
     """The pinball loss with barriers about its slopes: q - s is `above`, s + 1 - q `below`."""
@@ -139,9 +137,9 @@ def smoothed_pinball(
 def softmax(
     const double[:, ::1] y,            # IN   (n, k), 1 for the class of the row, else -1
     const double[:, ::1] f,            # IN   (n, k)
-    double[::1] values,                # OUT  (n,) or None
-    double[:, ::1] slopes,             # OUT  (n, k) or None
-    double[:, ::1] shares,             # OUT  (n, k) or None: p, curvatures are diag(p) - p p^T
+    double[::1] values or None,        # OUT  (n,)
+    double[:, ::1] slopes or None,     # OUT  (n, k)
+    double[:, ::1] shares or None,     # OUT  (n, k): p, curvatures are diag(p) - p p^T
     int n_threads,
 ):
     """Minus the log share of exp(f) that the class of the row has."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import blas
 from threadpoolctl import ThreadpoolController
 
-from gzkcore._compiled.cpu import openmp_max_threads
+from gzkcore._compiled import cpu as _cpu
 
 resource: Any
 try:
@@ -87,7 +87,8 @@ def _limit() -> int:
                 "set it to the number of threads or unset it"
             )
         return int(asked)
-    return max(1, min(openmp_max_threads(), _usable_processors()))
+    allowed: int = _cpu.openmp_max_threads()
+    return max(1, min(allowed, _usable_processors()))
 
 
 @contextmanager

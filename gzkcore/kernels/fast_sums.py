@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.fft import dctn, next_fast_len
 
-from gzkcore._compiled.products import tile_rows
+from gzkcore._compiled import products as _products
 from gzkcore._util.nonuniform import Complexes, Exponentials, evened, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
@@ -42,7 +42,7 @@ SERIES, DIGITS = 0.5, 0.25
 MOST_DIGITS = 1e-2  # relative error of transforms, at most
 FADE = 2.0  # where a kernel without an end is led to 0, relative to the diameter of the rows
 
-TILE = tile_rows()
+TILE: int = _products.tile_rows()
 
 # ---- series
 

@@ -44,6 +44,12 @@ def test_arrays_of_other_shapes_are_refused(name):
                 kernel(*copies[:place], array, *copies[place + 1 :])
 
 
+def test_only_some_arrays_may_be_none():
+    losses.poisson(ROW, ROW, None, None, None, 1)
+    with pytest.raises(TypeError, match="'y' must not be None"):
+        losses.poisson(None, ROW, None, None, None, 1)
+
+
 def test_a_series_without_coefficients_is_refused():
     with pytest.raises(ValueError, match="coefficients, t and out do not agree"):
         series.zonal_sum(np.empty(0), 3, ROW, ROW.copy(), 1)

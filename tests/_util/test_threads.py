@@ -60,10 +60,10 @@ def test_a_limit_is_that_of_its_python_thread(monkeypatch):
 
 
 def test_openmp_and_processors_limit_it(monkeypatch):
-    monkeypatch.setattr(_threads, "openmp_max_threads", lambda: 64)
+    monkeypatch.setattr(_threads._cpu, "openmp_max_threads", lambda: 64)
     monkeypatch.setattr(_threads, "_usable_processors", lambda: 6)
     assert n_threads() == 6
-    monkeypatch.setattr(_threads, "openmp_max_threads", lambda: 4)
+    monkeypatch.setattr(_threads._cpu, "openmp_max_threads", lambda: 4)
     assert n_threads() == 4
 
 

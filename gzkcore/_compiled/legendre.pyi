@@ -1,6 +1,0 @@
-from typing import Any
-
-from numpy.typing import NDArray
-
-def legendre_synthesis(coefficients: NDArray[Any], rings: NDArray[Any], n_threads: int) -> None: ...
-def legendre_adjoint(rings: NDArray[Any], coefficients: NDArray[Any], n_threads: int) -> None: ...
