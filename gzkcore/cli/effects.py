@@ -44,22 +44,22 @@ class Effect(NamedTuple):
         return column.astype(np.float64)
 
 
-def effect_of(found: "FrameFit", name: str) -> Effect:
-    """Return the effect of a column on numbers, or on the probabilities of some labels."""
-    frame, model = found.rows.train, found.model
+def effect_of(fit: "FrameFit", name: str) -> Effect:
+    """Return the effect of a column on predictions, or on the probabilities of some labels."""
+    frame, model = fit.rows.train, fit.model
     column, rows = frame[name], np.random.default_rng(0).permutation(len(frame))[:ROWS]
     if kind_of(column) == TEXT:
-        there = [value for value in column if value is not None]
-        levels, counts = np.unique(there, return_counts=True)
+        known = [value for value in column if value is not None]
+        levels, counts = np.unique(known, return_counts=True)
         values = levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]].astype(object)
     else:
         known = np.sort(column[~np.isnan(column)])
         values = np.unique(known[np.round(RANKS * (len(known) - 1)).astype(int)])
     many = frame.take(np.tile(rows, len(values)))
     many = Frame(many.values | {name: np.repeat(values, len(rows))})
-    if not found.rows.classify:
+    if not fit.rows.classify:
         return Effect(values, {"": _curve(model.predict(many), len(values))})
-    counts = np.array([np.count_nonzero(found.rows.y == label) for label in model.classes_])
+    counts = np.array([np.count_nonzero(fit.rows.y == label) for label in model.classes_])
     shown = np.argsort(-counts)[: 1 if len(counts) == 2 else MOST_LABELS]
     shares = model.predict_proba(many).T
     names = [as_written(fitted_to(str(label), LONG_NAME)) for label in model.classes_[shown]]
@@ -68,7 +68,7 @@ def effect_of(found: "FrameFit", name: str) -> Effect:
 
 
 def _curve(predicted: Doubles, n_values: int) -> Doubles:
-    """Return the curve of predictions of each value for all rows."""
+    """Return the means and bands of predictions for all rows with each value, (3, n_values)."""
     predicted = predicted.reshape(n_values, -1)
     mean = predicted.mean(axis=1)
     low, high = np.quantile(predicted - predicted.mean(axis=0) + mean.mean(), BAND, axis=1)
@@ -76,9 +76,9 @@ def _curve(predicted: Doubles, n_values: int) -> Doubles:
 
 
 def draw_column(
-    found: "FrameFit", name: str, effect: Effect, limits: tuple[float, float], *axes: Any
+    fit: "FrameFit", name: str, effect: Effect, limits: tuple[float, float], *axes: Any
 ) -> None:
-    """Draw the effect of a column, between these limits, and on a second axes errors along it."""
+    """Draw the effect of a column between these limits, and on a second axes errors along it."""
     where, is_text = effect.places(effect.values), kind_of(effect.values) == TEXT
     for (label, (low, mean, high)), color in zip(effect.curves.items(), COLORS, strict=False):
         if is_text:
@@ -87,17 +87,17 @@ def draw_column(
         else:
             axes[0].plot(where, mean, color=color, label=label)
             axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
-    target = as_written(fitted_to(found.rows.recipe.target, LONG_NAME))
-    if found.rows.classify:
+    target = as_written(fitted_to(fit.rows.recipe.target, LONG_NAME))
+    if fit.rows.classify:
         axes[0].legend(title=target, fontsize="small")
-    axes[0].set_ylabel("probability" if found.rows.classify else f"predicted {target}")
+    axes[0].set_ylabel("probability" if fit.rows.classify else f"predicted {target}")
     margin = 0.05 * (limits[1] - limits[0]) or 1.0
     axes[0].set_ylim(limits[0] - margin, limits[1] + margin)
-    if found.verdict is not None:
-        where = effect.places(found.rows.test[name])
-        _draw_errors(axes[1], found.verdict.errors, found.rows.classify, where, is_text)
-    for each in axes:
-        plain_numbers(each.yaxis)
+    if fit.verdict is not None:
+        where = effect.places(fit.rows.test[name])
+        _draw_errors(axes[1], fit.verdict.errors, fit.rows.classify, where, is_text)
+    for panel in axes:
+        plain_numbers(panel.yaxis)
     axes[-1].set_xlabel(as_written(fitted_to(name, LONG_LABEL)))
     if is_text:
         names = [*map(as_written, told_apart([*map(str, effect.values)], LONG_NAME))]

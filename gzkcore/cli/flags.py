@@ -1,4 +1,4 @@
-"""Commands whose help shows flags without a value, and whose errors say what was given."""
+"""Commands whose help shows flags without a value, and whose errors quote the value."""
 
 import shlex
 from typing import Any
@@ -6,25 +6,24 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 
-def _given(parameter: Any, arguments: list[str]) -> str:
-    """Return the last value that an option was given in the arguments, "" for none."""
-    given = ""
+def _value_in(arguments: list[str], parameter: Any) -> str:
+    """Return the last value of an option in the arguments, "" if there is none."""
+    last = ""
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name in parameter.opts:
-            given = value if equals else "".join(arguments[place + 1 : place + 2])
-    return given
+            last = value if equals else "".join(arguments[place + 1 : place + 2])
+    return last
 
 
-def _wanted(parameter: Any) -> str:
-    """Return which numbers an option takes, "" of one that takes others than numbers."""
+def _numbers_for(parameter: Any) -> str:
+    """Say which numbers an option takes; "" if it takes no numbers."""
     described = getattr(parameter, "type_descriptor", None)
     if described is not None:
         kind, bounds = getattr(described.annotation, "__name__", ""), parameter
     else:  # before typer 0.27 or so
         kind, bounds = parameter.type.name, parameter.type
-    nouns = {"int": "a whole number", "flo": "a number"}  # integer and float are in both
-    noun = nouns.get(kind[:3])
+    noun = {"int": "a whole number", "flo": "a number"}.get(kind[:3])  # int, integer; float
     if noun is None:
         return ""
     low, high = getattr(bounds, "min", None), getattr(bounds, "max", None)
@@ -47,7 +46,7 @@ def _columns_in(parameters: dict[str, Any]) -> str:
 
 
 class _Flags:
-    """What shows flags without a value."""
+    """Shows flags without a value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, --help among them."""
@@ -62,28 +61,29 @@ class Command(_Flags, TyperCommand):
     """A command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; complaints name the value, the columns or an example."""
-        given = list(args)
-        ctx.meta["command"] = f"{ctx.command_path} {shlex.join(given)}"
+        """Read the arguments; errors name the value, the columns or an example."""
+        arguments = list(args)
+        ctx.meta["command"] = f"{ctx.command_path} {shlex.join(arguments)}"
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             parameter = getattr(error, "param", None)
             if parameter is not None and type(error).__name__ == "MissingParameter":
-                known = parameter.name == "target" and ctx.params.get("data")
-                hint = _columns_in(ctx.params) if known else str(self.epilog or "")
+                has_table = parameter.name == "target" and ctx.params.get("data")
+                hint = _columns_in(ctx.params) if has_table else str(self.epilog or "")
                 error.message = hint  # type: ignore[attr-defined]
-            elif parameter is not None and (value := _given(parameter, given)):
-                if wanted := _wanted(parameter):
-                    raise ValueError(f"{parameter.opts[0]} must be {wanted}; got {value}") from None
-                told = str(getattr(error, "message", ""))
-                if value not in told:
-                    told = f"{value}; {told[:1].lower()}{told[1:]}"
-                    error.message = told  # type: ignore[attr-defined]
+            elif parameter is not None and (value := _value_in(arguments, parameter)):
+                if numbers := _numbers_for(parameter):
+                    name = parameter.opts[0]
+                    raise ValueError(f"{name} must be {numbers}; got {value}") from None
+                reason = str(getattr(error, "message", ""))
+                if value not in reason:
+                    reason = f"{value}; {reason[:1].lower()}{reason[1:]}"
+                    error.message = reason  # type: ignore[attr-defined]
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what follows the name in the line of usage; typer puts names in braces."""
+        """Return the parameters in the line of usage, without the braces of typer."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 

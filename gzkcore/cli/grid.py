@@ -19,22 +19,22 @@ from .output import rounded
 from .recipes import PLACE
 
 OUTPUTS = (".nc", ".tif", ".tiff", ".csv")
-# The keys of GeoTIFF: the raster gives areas, its model is geographic, of WGS 84, in degrees.
+# The keys of GeoTIFF: values are of areas, places are geographic, by WGS 84, in degrees.
 GEO_KEYS = (1, 1, 0, 4, 1024, 0, 1, 2, 1025, 0, 1, 1, 2048, 0, 1, 4326, 2054, 0, 1, 9102)
-LEAST_STEP = 1e-9  # degrees, a tenth of a millimetre; below it numbers of cells leave the floats
+# The smallest cells in degrees, a tenth of a millimetre: more cells than 2^53 can't be counted.
+LEAST_STEP = 1e-9
 CELLS_AT_A_TIME = 1 << 19
-CELL_BYTES = 64  # of a cell's place, prediction and standard deviation, while they are made
+CELL_BYTES = 64  # a cell takes so many for its place, prediction and standard deviation
 
 
 def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window:
-    """Return the window "south,north,west,east", that of the fit in whole steps, or the globe."""
+    """Return the window in the text, or else that of the fit in whole steps, or the globe."""
     if window is not None:
         try:
             south, north, west, east = map(float, window.split(","))
         except ValueError:
             south = north = west = east = math.nan
-        right = -90 <= south < north <= 90 and -180 <= west < east <= 360 and east - west <= 360
-        if not right:
+        if not (-90 <= south < north <= 90 and -180 <= west < east <= 360 and east - west <= 360):
             raise ValueError(
                 f"--window {window} must be south,north,west,east in degrees, such as "
                 "35,60,-10,30: latitudes from -90 to 90, longitudes from -180 to 360, smaller ones "
@@ -56,7 +56,7 @@ def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window
 
 
 def grid_of(step: float, window: Window) -> Cells:
-    """Return cells of so many degrees, from north to south, in a window."""
+    """Return the cells of a window, from north to south, about `step` degrees wide and high."""
     south, north, west, east = window
     smallest = min(north - south, east - west)
     if not LEAST_STEP <= step <= smallest:
@@ -98,9 +98,9 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
 
 
 def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
-    """Write columns of all cells, row by row, in the format that the ending tells.
+    """Write columns of all cells, row by row, in the format of the file's ending.
 
-    The title is the name of what is predicted.
+    The title is the name of the target.
     """
     with replacing(output) as beside:
         if output.suffix.lower() == ".nc":
@@ -142,14 +142,14 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
             axis.units, axis.standard_name = unit, name
         # Predictions come first, then their standard deviations, if asked for.
         long = (f"predicted {title}", f"standard deviation of predicted {title}")
-        for (name, column), told in zip(columns.items(), long, strict=False):
+        for (name, column), about in zip(columns.items(), long, strict=False):
             variable = file.createVariable(_name(name), "d", ("latitude", "longitude"))
             variable[:] = column.reshape(cells.shape)
-            variable.long_name = told.encode()
+            variable.long_name = about.encode()
 
 
 def _write_geotiff(path: Path, cells: Cells, columns: dict[str, Any]) -> None:
-    """Write GeoTIFF with a band for each column, named as GDAL does."""
+    """Write GeoTIFF with a band for each column, named as by GDAL."""
     from tifffile import imwrite
 
     steps = [np.diff(axis)[:1] for axis in (cells.longitude, -cells.latitude)]
@@ -171,6 +171,6 @@ def _write_geotiff(path: Path, cells: Cells, columns: dict[str, Any]) -> None:
 
 
 def _name(text: str) -> str:
-    """Return a text as the name of a variable: letters, digits and underscores."""
+    """Return a name for a variable of NetCDF: letters, digits and underscores."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in text)
     return plain if plain[:1].isalpha() else f"v_{plain}"

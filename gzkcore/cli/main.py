@@ -28,14 +28,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         code: int = app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
-        sys.stdout.flush()  # here a full disk can still be told
+        sys.stdout.flush()  # here a full disk can still be reported
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except InterruptedWorkError as error:
         _complain(str(error))
         return _INTERRUPTED
     except OSError as error:
-        # Python's last flush of what could not be written has somewhere to go.
+        # At its end Python flushes what could not be written: this must not fail again.
         with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file, or is closed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain(_reason(error))
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, ImportError, NotImplementedError) as error:
         return _complain(str(error))
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own complaints have it
+        if not hasattr(error, "format_message"):  # typer's errors have it
             raise
         return _complain(error.format_message())
     if code == _INTERRUPTED:
@@ -58,7 +58,7 @@ def _reason(error: OSError) -> str:
     reason = "there is no such file" if missing else error.strerror
     if error.filename:
         return f"{error.filename}: {reason}"
-    if error.errno == errno.EPIPE:  # the reader of standard output has seen enough
+    if error.errno == errno.EPIPE:  # the reader of standard output has closed it
         return ""
     if error.errno == errno.ENOSPC:  # of standard output, or a temporary file
         return f"could not write: {reason}"
@@ -66,7 +66,7 @@ def _reason(error: OSError) -> str:
 
 
 def _complain(reason: str) -> int:
-    if reason:  # with nothing that a terminal would obey
+    if reason:  # without characters that control a terminal
         line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(reason.split()))
         sys.stderr.write(f"gzkcore: {line}\n")
     return 2
@@ -95,11 +95,11 @@ def app() -> Any:
         version: Annotated[
             bool,
             typer.Option(
-                "--version", callback=_tell_version, is_eager=True, help="Tell the version."
+                "--version", callback=_print_version, is_eager=True, help="Print the version."
             ),
         ] = False,
     ) -> None:
-        """Do nothing: --version has told all when it is read."""
+        """Do nothing: --version is done when it is read."""
 
     for command, example in (
         (demo, "gzkcore demo --plot elevation.png"),
@@ -113,9 +113,9 @@ def app() -> Any:
     return application
 
 
-def _tell_version(asked: bool) -> None:
+def _print_version(is_asked: bool) -> None:
     import typer
 
-    if asked:
+    if is_asked:
         sys.stdout.write(f"gzkcore {version('gzkcore')}\n")
         raise typer.Exit

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Say: TypeAlias = Callable[[str], None]
 
-MOST_NAMED = 20  # columns, in a message
-# Of numbers in files of text: enough for seconds since 1970, too few for noise of the arithmetic.
+MOST_NAMED = 20  # a message names no more columns
+# Digits of numbers in files of text: enough for seconds since 1970, too few for rounding errors.
 TEXT_DIGITS = 12
-STD_DIGITS = 4  # of standard deviations, which are known to no more
+STD_DIGITS = 4  # standard deviations are not known to more digits
 SHARE_DIGITS = 6  # of probabilities
-PLACES = 6  # decimal places of predictions, beyond the first digit of the target's spread
+PLACES = 6  # predictions are rounded so many places after the first digit of the target's spread
 
 
 class InterruptedWorkError(Exception):
@@ -30,20 +30,20 @@ class InterruptedWorkError(Exception):
 
 
 @contextlib.contextmanager
-def if_interrupted(kept: Path, told: str = "") -> Iterator[None]:
-    """On Ctrl-C, say what is kept, if it is there: by default results to go on from."""
-    told = told or f"finished results are in {kept}; repeat the command to resume"
+def if_interrupted(path: Path, about: str = "") -> Iterator[None]:
+    """On Ctrl-C, say what a file keeps, if it exists: by default results to resume from."""
+    about = about or f"finished results are in {path}; repeat the command to resume"
     try:
         yield
     except KeyboardInterrupt:
-        raise InterruptedWorkError("interrupted" + f"; {told}" * kept.exists()) from None
+        raise InterruptedWorkError("interrupted" + f"; {about}" * path.exists()) from None
 
 
 @contextlib.contextmanager
 def options_named(
     *, drops: bool, columns: bool = True, most_bytes: float | None = None
 ) -> Iterator[None]:
-    """Of a bad value, or of too little memory, name the option that helps."""
+    """Name the option that helps in errors about a bad value or too little memory."""
     from gzkcore.rows.values import BadValueError
     from gzkcore.solve.cost import TooLittleMemoryError
 
@@ -66,10 +66,10 @@ def options_named(
 
 @contextlib.contextmanager
 def progress(*, lines: bool = False) -> Iterator["Report"]:
-    """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
+    """Show a bar on stderr for each kind of work that is reported, see `Report`.
 
-    A share of None is not known: the bar goes back and forth until the next kind of work begins.
-    Where stderr is no terminal, such as a file, nothing is shown, or if asked for plain lines.
+    If the share is None, the bar goes back and forth until the next kind of work begins. If stderr
+    is no terminal, nothing is shown, or plain lines if these are asked for.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
@@ -81,7 +81,7 @@ def progress(*, lines: bool = False) -> Iterator["Report"]:
         return
 
     class Times(ProgressColumn):
-        """The share of some work that is done, the seconds that took, and how many are left."""
+        """The share of the work that is done, the seconds so far, and those that are left."""
 
         def render(self, task: Any) -> str:
             left = None if task.finished else task.time_remaining
@@ -114,7 +114,7 @@ def _report_in_lines(label: str, share: float | None, now: str = "") -> None:
 
 @contextlib.contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect notes and warnings: of those that differ in numbers alone the first."""
+    """Collect notes and warnings; of those that differ in numbers only, keep the first."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -130,16 +130,16 @@ def collected_notes() -> Iterator[list[str]]:
 
 
 def gamma_notes(kernel: Any, where_from: str | None) -> list[str]:
-    """Say what gamma a resolved kernel has, if it has one, and that `fit` learns its own."""
+    """Return notes on the gamma of a resolved kernel, if it has one."""
     if where_from is None:
         return []
-    told = {
+    rule = {
         "scale": "by the rule scale, from the variance of the columns",
         "median": "by the rule median, from the distances of the rows",
         "given": "as given",
     }[where_from]
     learned = ["gzkcore fit learns its lengthscales; --gamma sets one"] * (where_from != "given")
-    return [f"gamma: {float(kernel.gamma):.4g}, {told}", *learned]
+    return [f"gamma: {float(kernel.gamma):.4g}, {rule}", *learned]
 
 
 def first_of(columns: list[str]) -> str:
@@ -154,16 +154,16 @@ def some_of(names: list[str]) -> str:
 
 
 def picture_note(path: str | None) -> list[str]:
-    """Say where the picture is, if there is one."""
+    """Return a note on the picture, if there is one."""
     return [f"Picture: {path}"] if path else []
 
 
 def drawn(
     path: Path | None, draw: Callable[[Path], None], name: str = "--plot", what: str = "picture"
 ) -> tuple[str | None, str]:
-    """Draw a picture, if there is to be one; return where it is, and why that failed, or nothing.
+    """Draw a picture, if a path is given; return the path, and why drawing failed, or "".
 
-    Whatever fails: results that took hours are told first.
+    Every error is caught: results that took hours must be printed first.
     """
     if path is None:
         return None, ""
@@ -175,7 +175,7 @@ def drawn(
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], least: int = 0) -> None:
-    """Print a table for people; where lines have less than `least` columns, they will overflow."""
+    """Print a table for people, at least so wide even if the terminal is narrower."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -197,7 +197,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]], least: int
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines for people, however long they are."""
+    """Print lines for people, without breaking long ones."""
     from rich.console import Console
 
     console = Console(soft_wrap=True, markup=False, highlight=False, emoji=False)
@@ -206,13 +206,13 @@ def print_lines(*lines: str) -> None:
 
 
 def tell(line: str) -> None:
-    """Tell people something before the work is done, on stderr; bars go on below it."""
+    """Write a line to stderr before the work is done; bars go on below it."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def rounded(column: "NDArray[Any]", digits: int = TEXT_DIGITS) -> "NDArray[Any]":
-    """Return numbers with as many digits as a file of text has; text and whole numbers as given."""
+    """Return numbers with so many digits; text and whole numbers as they are."""
     import numpy as np
 
     if column.dtype.kind != "f":
@@ -221,12 +221,12 @@ def rounded(column: "NDArray[Any]", digits: int = TEXT_DIGITS) -> "NDArray[Any]"
 
 
 def to_places(column: "NDArray[Any]", spread: float) -> "NDArray[Any]":
-    """Return predictions to a millionth of the spread of their target; labels as given."""
+    """Return predictions to a millionth of the spread of their target; labels as they are."""
     import numpy as np
 
     if column.dtype.kind != "f" or not 0 < spread < math.inf:
         return column
-    places = PLACES - math.floor(math.log10(spread))  # of so many NumPy takes the power of ten
+    places = PLACES - math.floor(math.log10(spread))  # may be too many for NumPy's round
     return np.array([round(value, places) for value in column.tolist()])
 
 

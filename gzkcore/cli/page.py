@@ -28,7 +28,7 @@ from .show_frame import text_of
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
-MOST_COLUMNS = 12  # whose effects are drawn
+MOST_COLUMNS = 12  # the effects of no more columns are drawn
 ABOUT_EFFECTS = (
     "Above: the mean prediction with the column set to each value. The band has 80 % of the rows, "
     "each moved to the same mean: it is wide where other columns change the effect."
@@ -63,29 +63,29 @@ pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
 
 @styled()
 def write_page(
-    found: "FrameFit", result: dict[str, Any], context: Any, report: Report, path: Path
+    fit: "FrameFit", result: dict[str, Any], context: Any, report: Report, path: Path
 ) -> None:
-    """Write a page about a fit; `context` is typer's, of the command that made it."""
-    text, verdict, name = text_of(result), found.verdict, Path(result["data"]).name
-    none = ["No rows were held out, so that no errors are known."] * (verdict is None)
+    """Write a page about a fit; `context` is typer's, of the command."""
+    text, verdict, name = text_of(result), fit.verdict, Path(result["data"]).name
+    no_errors = ["No rows were held out, so that no errors are known."] * (verdict is None)
     calibration = bars = ""
     if verdict is not None and verdict.spread is not None:
-        calibration = _drawn("calibration", lambda axes: draw_calibration(axes, found, verdict))
+        calibration = _drawn("calibration", lambda axes: draw_calibration(axes, fit, verdict))
     if verdict is not None and has_bars(verdict):
-        bars = _drawn("columns that matter", lambda axes: draw_bars(axes, found, verdict))
-    agreement = _drawn("predictions", lambda axes: draw_predictions(axes, found, name, 4.2))
+        bars = _drawn("columns that matter", lambda axes: draw_bars(axes, fit, verdict))
+    agreement = _drawn("predictions", lambda axes: draw_predictions(axes, fit, name, 4.2))
     sections = {
         "Errors beside baselines": _table(text.header, text.methods)
-        + _lines([*none, *text.errors, *text.best]),
+        + _lines([*no_errors, *text.errors, *text.best]),
         "Predicted against actual values": agreement,
         "Calibration of intervals": calibration + _lines(text.sureness),
         "Which columns matter": bars + _lines(text.columns),
-        "Effect of each column, and residuals by column": _effects(found, report),
-        "Map": _maps(found, report),
+        "Effect of each column, and residuals by column": _effects(fit, report),
+        "Map": _maps(fit, report),
         "Settings and command": _settings(result, context),
         "What the fit says": _lines([*text.chosen, *text.notes]),
     }
-    shown = [(f"part-{i}", *each) for i, each in enumerate(sections.items()) if each[1]]
+    shown = [(f"part-{i}", *section) for i, section in enumerate(sections.items()) if section[1]]
     links = "".join(f'<a href="#{part}">{head}</a> ' for part, head, _ in shown)
     body = "\n".join(
         f'<section id="{part}"><h2>{head}</h2>\n{content}</section>'
@@ -115,58 +115,58 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     return f'<div class="wide"><table>{"".join(lines)}</table></div>\n' if rows else ""
 
 
-def _drawn(told: str, draw: Callable[..., None], n_axes: int = 1) -> str:
-    """Return what is drawn on axes, one below the other."""
+def _drawn(about: str, draw: Callable[..., None], n_axes: int = 1) -> str:
+    """Return a picture that is drawn on axes, one below the other."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 2.8 + 2 * n_axes), layout="constrained")
     draw(*figure.subplots(n_axes, 1, sharex=True, squeeze=False)[:, 0])
-    return _figure(told, figure)
+    return _figure(about, figure)
 
 
-def _figure(told: str, figure: Any) -> str:
-    """Return a picture, and what it shows for those who can't see it."""
-    label = f'<svg role="img" aria-label="{escape(told)}"'
+def _figure(about: str, figure: Any) -> str:
+    """Return a picture, and in words what it shows, for those who can't see it."""
+    label = f'<svg role="img" aria-label="{escape(about)}"'
     return f"<figure>{as_svg(figure).replace('<svg', label, 1)}</figure>\n"
 
 
-def _effects(found: "FrameFit", report: Report) -> str:
-    """Return the effects of the columns of the largest shares, and errors along them."""
-    places = found.importances if found.places is not None else places_among(found.model)
-    names = [name for name, share in found.importances.items() if share > 0 and name not in places]
+def _effects(fit: "FrameFit", report: Report) -> str:
+    """Return pictures of the effects of the most important columns, and of errors along them."""
+    places = fit.importances if fit.places is not None else places_among(fit.model)
+    names = [name for name, share in fit.importances.items() if share > 0 and name not in places]
     names, effects = names[:MOST_COLUMNS], []
     for done, name in enumerate(names):
         report("effects of columns", done / len(names), name)
-        effects.append(effect_of(found, name))
+        effects.append(effect_of(fit, name))
     ends = [(np.min(c), np.max(c)) for effect in effects for c in effect.curves.values()]
-    limits = (0.0, 1.0) if found.rows.classify or not ends else (np.min(ends), np.max(ends))
+    limits = (0.0, 1.0) if fit.rows.classify or not ends else (np.min(ends), np.max(ends))
     pictures = ""
     for name, effect in zip(names, effects, strict=True):
-        draw = functools.partial(draw_column, found, name, effect, limits)
-        picture = _drawn(f"effect of {name}", draw, 1 if found.verdict is None else 2)
+        draw = functools.partial(draw_column, fit, name, effect, limits)
+        picture = _drawn(f"effect of {name}", draw, 1 if fit.verdict is None else 2)
         pictures += f"<div><h3>{escape(name)}</h3>{picture}</div>\n"
-    told = ABOUT_EFFECTS + ABOUT_ERRORS * (found.verdict is not None)
-    return pictures and f'<p>{told}</p>\n<div class="columns">{pictures}</div>\n'
+    about = ABOUT_EFFECTS + ABOUT_ERRORS * (fit.verdict is not None)
+    return pictures and f'<p>{about}</p>\n<div class="columns">{pictures}</div>\n'
 
 
-def _maps(found: "FrameFit", report: Report) -> str:
-    recipe, verdict, maps = found.rows.recipe, found.verdict, ""
-    if (surface := surface_in(found)) is not None:
+def _maps(fit: "FrameFit", report: Report) -> str:
+    recipe, verdict, maps = fit.rows.recipe, fit.verdict, ""
+    if (surface := surface_in(fit)) is not None:
         report("drawing the map", None)
         target = as_written(recipe.target)
         maps = _figure("map", map_of(surface, target, target, narrow=True))
-    columns = found.rows.test.columns
-    numbers = [found.rows.test[columns[i]] for i in place_columns(columns)]
+    columns = fit.rows.test.columns
+    numbers = [fit.rows.test[columns[i]] for i in place_columns(columns)]
     if verdict is None or [*map(kind_of, numbers)] != [NUMBER, NUMBER]:
         return maps
     places = np.column_stack(numbers)
     known = ~np.isnan(places).any(axis=1)
     if off_globe(places[known]) is not None or not known.any():
         return maps
-    told = "wrong predictions" if found.rows.classify else "actual less predicted"
+    label = "wrong predictions" if fit.rows.classify else "actual less predicted"
     return maps + _drawn(
         "map of errors",
-        lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], told),
+        lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], label),
     )
 
 

@@ -30,58 +30,59 @@ if TYPE_CHECKING:
     from .fit_frame import FrameFit
     from .verdict import Verdict
 
-MOST_DOTS = 1000  # of a picture that shows each row
-MOST_BARS, MOST_CLASSES = 12, 15
+MOST_DOTS = 1000  # a picture of more rows shows their counts
+MOST_BARS, MOST_CLASSES = 12, 15  # no more columns, or labels, are drawn
 BINS = 10  # of probabilities
-BLUE = "#08519c"  # of the table of labels, where all are predicted right
-LEAST_BARS = 4  # places for bars: two are no broad ones
-LONG_NAME, LONG_LABEL = 24, 44  # letters of a class or column, and of what is beside an axis
+BLUE = "#08519c"  # a label has this colour if it is always predicted right
+LEAST_BARS = 4  # there is room for so many bars, so that two are not broad
+# Names of labels and columns, and labels of axes, are shortened to so many letters.
+LONG_NAME, LONG_LABEL = 24, 44
 
 
 @styled()
-def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
+def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
 
-    if (surface := surface_in(found)) is not None:
-        target = found.rows.recipe.target
+    if (surface := surface_in(fit)) is not None:
+        target = fit.rows.recipe.target
         save_picture(map_of(surface, f"{target}, fitted to {name}", target), path)
         return
-    wide = found.verdict is not None and has_bars(found.verdict)
+    wide = fit.verdict is not None and has_bars(fit.verdict)
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
-    draw_predictions(axes[0], found, name)
-    if wide and found.verdict is not None:
-        draw_bars(axes[1], found, found.verdict)
+    draw_predictions(axes[0], fit, name)
+    if wide and fit.verdict is not None:
+        draw_bars(axes[1], fit, fit.verdict)
     save_picture(figure, path)
 
 
-def surface_in(found: "FrameFit") -> Surface | None:
-    """Return the surface of numbers that are predicted from places alone."""
-    take = rows_at(found.model, found.rows.recipe)
-    if found.places is None or take is None or found.rows.classify:
+def surface_in(fit: "FrameFit") -> Surface | None:
+    """Return the surface of a fit that predicts numbers from places alone, else None."""
+    take = rows_at(fit.model, fit.rows.recipe)
+    if fit.places is None or take is None or fit.rows.classify:
         return None
-    km = length_km(found.model, found.places)
-    return surface_of(found.model, take, found.places, km, found.rows.y)
+    km = length_km(fit.model, fit.places)
+    return surface_of(fit.model, take, fit.places, km, fit.rows.y)
 
 
 def has_bars(verdict: "Verdict") -> bool:
-    """Say whether some column matters: bars by chance would look like importances."""
+    """Say whether some column matters; else there are no bars, which chance would draw."""
     errors = [*verdict.shuffled.values()]
     return len(errors) > 1 and max(errors) > LEAST_RISE * verdict.error_of_some
 
 
-def draw_predictions(axes: Any, found: "FrameFit", name: str, inches: float = 5.2) -> None:
-    """Draw predictions against values, or which labels were predicted for which."""
-    verdict, target = found.verdict, found.rows.recipe.target
+def draw_predictions(axes: Any, fit: "FrameFit", name: str, inches: float = 5.2) -> None:
+    """Draw predicted against actual values, or how often each label was predicted for each."""
+    verdict, target = fit.verdict, fit.rows.recipe.target
     kind = "training" if verdict is None else "held-out"
     rows = f"{kind} rows of {name}"
-    if found.rows.folds is not None:
+    if fit.rows.folds is not None:
         rows = f"rows of {name}, each held out once"
-    truth = found.rows.y if verdict is None else found.rows.truth
-    predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
-    if isinstance(found.model, KernelClassifier):
-        _draw_labels(axes, found.model.classes_, truth, predicted, target)
+    truth = fit.rows.y if verdict is None else fit.rows.truth
+    predicted = fit.model.predict(fit.rows.train) if verdict is None else verdict.predicted
+    if isinstance(fit.model, KernelClassifier):
+        _draw_labels(axes, fit.model.classes_, truth, predicted, target)
         colors = f"colours: share of each actual {fitted_to(target, LONG_NAME)}"
         lines = [f"Actual and predicted {target}", f"{len(truth):,} {rows}", colors]
         if verdict is not None:
@@ -100,7 +101,7 @@ def draw_predictions(axes: Any, found: "FrameFit", name: str, inches: float = 5.
 def _draw_agreement(
     axes: Any, pairs: Doubles, rows: str, label: str, errors: str, inches: float = 5.2
 ) -> None:
-    """Draw predicted against actual values: dots, or if they are many their counts."""
+    """Draw predicted against actual values: dots, or counts of many rows."""
     few = len(pairs) <= MOST_DOTS
     size = min(7.0, max(3.5, 60 / len(pairs) ** 0.5))  # points
     both = np.quantile(pairs, [0, 1] if few else [0.001, 0.999])
@@ -113,7 +114,7 @@ def _draw_agreement(
         bins = axes.hexbin(
             *pairs.T, gridsize=60, extent=(*limits, *limits), mincnt=1, bins="log", cmap="viridis"
         )
-        beside = axes.inset_axes((1.03, 0.1, 0.03, 0.8))  # as high as what it is beside
+        beside = axes.inset_axes((1.03, 0.1, 0.03, 0.8))
         bar = axes.figure.colorbar(bins, cax=beside, label="rows")
         plain_ticks(bar.ax.yaxis, whole=True)
     axes.axline((both[0], both[0]), slope=1, color=INK, linewidth=1)
@@ -123,16 +124,16 @@ def _draw_agreement(
     short = as_written(fitted_to(label, LONG_LABEL))
     axes.set(xlabel=f"actual {short}", ylabel=f"predicted {short}")
     more = f", {outside:,} of them outside the picture" if outside else ""
-    told = [f"{len(pairs):,} {rows}{more}; line: perfect"] + [errors] * bool(errors)
-    titled(axes, f"Predicted against actual {label}", *told, inches=inches)
+    lines = [f"{len(pairs):,} {rows}{more}; line: perfect"] + [errors] * bool(errors)
+    titled(axes, f"Predicted against actual {label}", *lines, inches=inches)
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
-    """Draw how often each label was predicted for each: of many, for the most frequent."""
+    """Draw how often each label was predicted for each, of many labels for the most frequent."""
     from matplotlib.colors import LinearSegmentedColormap
     from sklearn.metrics import confusion_matrix
 
-    counts = [np.count_nonzero(truth == each) for each in classes]
+    counts = [np.count_nonzero(truth == name) for name in classes]
     shown = np.sort(np.argsort(counts)[::-1][:MOST_CLASSES])
     names = [*map(as_written, told_apart([str(classes[i]) for i in shown], LONG_NAME))]
     label = as_written(fitted_to(label, LONG_LABEL // 2))
@@ -140,7 +141,7 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     clear = LinearSegmentedColormap.from_list("clear", [f"{BLUE}00", BLUE])  # on any paper
     image = axes.imshow(shares, cmap=clear, vmin=0, vmax=1, aspect="auto")
-    # The title says what colours are: a label of the bar would read as one of the axes beside it.
+    # The title explains the colours: a label of the bar would look like one of the next axes.
     axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
@@ -151,20 +152,20 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     axes.set(xlabel=f"predicted {label}", ylabel=f"actual {label}")
 
 
-def draw_calibration(axes: Any, found: "FrameFit", verdict: "Verdict") -> None:
-    """Draw how often intervals hold the value against how often they should.
+def draw_calibration(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
+    """Draw how often intervals contain the value against how often they should.
 
-    Of labels, how often predictions are right against how probable they were said to be.
+    For labels, draw how often predictions are right against their probabilities.
     """
     spread, n = np.asarray(verdict.spread), len(verdict.errors)
     axes.plot([0, 100], [0, 100], color=INK, linewidth=1)
-    if found.rows.classify:
+    if fit.rows.classify:
         for part in np.array_split(np.argsort(spread), min(BINS, max(1, n // 10))):
             stated, right = 100 * spread[part].mean(), 1 - verdict.errors[part].mean()
             interval = np.multiply(wilson(right, len(part)), 100)
             axes.plot([stated, stated], interval, color=COLORS[0])
             axes.plot(stated, 100 * right, "o", color=COLORS[0], clip_on=False)
-        title, told = "Right predictions against their probability", "with 95 % intervals"
+        title, note = "Right predictions against their probability", "with 95 % intervals"
         axes.set(xlabel="probability of the predicted label, %", ylabel="right, %")
     else:
         share = np.linspace(0, 1, 101)
@@ -174,19 +175,20 @@ def draw_calibration(axes: Any, found: "FrameFit", verdict: "Verdict") -> None:
         ends = share + 1.96 * np.sqrt(share * (1 - share) / n) * [[-1], [1]]
         axes.fill_between(100 * share, *(100 * ends), color=FAINT, alpha=0.3, linewidth=0)
         axes.plot(100 * share, 100 * inside, color=COLORS[0])
-        title, told = "Values inside intervals", "grey: 95 % of chance"
+        title, note = "Values inside intervals", "grey: 95 % of chance"
         axes.set(xlabel="inside by the standard deviation, %", ylabel="inside, %")
     axes.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
-    titled(axes, title, f"{n:,} held-out rows; line: perfect; {told}", inches=4.6)
+    titled(axes, title, f"{n:,} held-out rows; line: perfect; {note}", inches=4.6)
 
 
-def draw_bars(axes: Any, found: "FrameFit", verdict: "Verdict") -> None:
-    """Draw by how much the error rises where a column is shuffled, the largest at the top.
+def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
+    """Draw by how much the error rises when a column is shuffled, the largest rise at the top.
 
-    Of more than `MOST_BARS` columns, the title says how many are shown of how many there are.
+    If there are more than `MOST_BARS` columns, the title says how many are shown.
     """
-    classify = found.rows.classify
-    n_columns = len(found.rows.recipe.columns) - len(places_among(found.model)) // 2  # one of two
+    classify = fit.rows.classify
+    # Latitude and longitude are shuffled together, as one column.
+    n_columns = len(fit.rows.recipe.columns) - len(places_among(fit.model)) // 2
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
     names = told_apart([name for name, _ in bars], LONG_NAME)

@@ -22,31 +22,31 @@ from .hints import about_row_numbers, numbering_columns
 from .output import MOST_NAMED, options_named
 from .recipes import check_places
 
-# Random rows in which plan and compare try features, and the values in them.
+# Features are tried on at most so many random rows, with at most so many values.
 DRAWN_ROWS = 1 << 14
 DRAWN_VALUES = 1 << 22
 
 
 class NumberColumns(NamedTuple):
-    """The columns of numbers that features are made of: latitude and longitude, or standardised."""
+    """The columns of numbers that features are made of, and the target."""
 
-    target: str  # "" for none
+    target: str  # "" if there is none
     columns: list[str]
-    sphere: bool  # the columns are latitude and longitude
+    sphere: bool  # whether they are latitude and longitude; else they are standardised
 
 
 def number_columns(
     table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None,
     drop: str | None,
 ) -> NumberColumns:  # fmt: skip
-    """Say which columns of numbers features are made of."""
+    """Return the columns of numbers that features are made of."""
     chosen, sphere = chosen_columns(table, target, lat, lon, columns, drop)
     return NumberColumns(target or "", chosen, sphere)
 
 
 @contextlib.contextmanager
 def advice(table: Table, asked: NumberColumns) -> Iterator[None]:
-    """Of a column of text, say how to leave it out; of other bad values, what option helps."""
+    """Say in errors how to leave out a column of text, or which option helps with a bad value."""
     try:
         with options_named(drops=False):
             yield
@@ -69,7 +69,7 @@ def advice(table: Table, asked: NumberColumns) -> Iterator[None]:
 
 
 def _of_target(table: Table, target: str) -> BadValueError | None:
-    """Return what is wrong with a target that holds text: it comes before any other column."""
+    """Return the error of a target that holds text, which comes before those of other columns."""
     try:
         if target:
             next(table.batches([target]), None)
@@ -79,7 +79,7 @@ def _of_target(table: Table, target: str) -> BadValueError | None:
 
 
 class ColumnSample:
-    """Means, variances, ranges and a random sample of the rows that are used."""
+    """Means, variances, ranges and a random sample of rows."""
 
     def __init__(self, names: list[str], seed: int) -> None:
         width = len(names)
@@ -92,7 +92,7 @@ class ColumnSample:
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
     def add(self, numbers: Integers, values: Doubles) -> None:
-        """Add rows of these numbers in the file."""
+        """Add rows, which have these numbers in the file."""
         self.n_rows += len(values)
         self.low = np.minimum(self.low, values.min(axis=0))
         self.high = np.maximum(self.high, values.max(axis=0))
@@ -100,8 +100,8 @@ class ColumnSample:
             self.scaler.partial_fit(values)
         self.numbers = np.concatenate([self.numbers, numbers])
         self.values = np.concatenate([self.values, values])
-        kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
-        self.numbers, self.values = self.numbers[kept], self.values[kept]
+        sample = np.argsort(hashed(self.numbers, self.seed))[: self.most]
+        self.numbers, self.values = self.numbers[sample], self.values[sample]
 
     def numbering(self) -> dict[str, tuple[float, float]]:
         """Return the columns that seem to number the rows, and their ranges."""
@@ -113,7 +113,7 @@ def drawn_rows(
     table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str],
     classify: bool = False,
 ) -> tuple[Any, Any, int]:  # fmt: skip
-    """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
+    """Return random rows, standardised or on the globe, targets, and the number of all rows."""
     try:
         return _rows_of_numbers(table, asked, seed, report, notes)
     except BadValueError as error:
@@ -131,7 +131,7 @@ def drawn_rows(
 
 
 def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
-    """Return some of the rows at random, standardised or on the globe, and their targets."""
+    """Return random rows, standardised or on the globe, and their targets."""
     rows = np.sort(np.random.default_rng(seed).permutation(len(every.y))[:DRAWN_ROWS])
     frame, y = every.train.take(rows), every.y[rows]
     if every.recipe.places:
@@ -145,7 +145,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 def _rows_of_numbers(
     table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
-    """Do so of a table of numbers, every value of which is checked."""
+    """Return the same for a table of numbers, every value of which is checked."""
     width = len(asked.columns)
     names = [*asked.columns, *([asked.target] if asked.target else [])]
     sample = ColumnSample(names, seed)

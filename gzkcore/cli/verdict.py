@@ -16,20 +16,20 @@ from gzkcore.rows.values import Values
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .frame_rows import FrameRows
 
-SURE = 0.9  # a probability from which on a prediction is called sure
-# Rows or centres of a model up to which the standard deviations of the test are worth their time.
+SURE = 0.9  # a prediction with at least this probability is called sure
+# Standard deviations of the test are worth their time up to so many rows or centres of a model.
 STD_ROWS = 6000
-MOST_ROWS, MOST_COLUMNS = 1000, 50  # in which, and of which, columns are shuffled
-LEAST_RISE = 1.01  # of the error where a column that matters is shuffled
+MOST_ROWS, MOST_COLUMNS = 1000, 50  # so many columns are shuffled, each on so many rows
+LEAST_RISE = 1.01  # a column matters if shuffling it multiplies the error by more
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The models that predict rows held out: one, or of each fold one that did not see it."""
+    """The models that predict the held-out rows: one, or one for each fold that it did not see."""
 
     models: list[Any]
-    fitted: Sequence[Integers | slice]  # the rows of the fit that each of them learned from
-    folds: Integers  # which of them predicts each row that is tested
+    fitted: Sequence[Integers | slice]  # the rows of the fit that each model learned from
+    folds: Integers  # the index of the model that predicts each held-out row
 
     @property
     def classes(self) -> Values:
@@ -37,7 +37,7 @@ class Tested:
         return np.unique(np.concatenate([model.classes_ for model in self.models]))
 
     def predict(self, rows: Frame) -> Doubles:
-        """Predict all rows held out, or others in their place: of labels their probabilities."""
+        """Return predictions of the held-out rows, or the probabilities of all labels."""
         if not hasattr(self.models[0], "classes_"):
             return self.gathered(lambda _, model, held: model.predict(rows.take(held)))
         return self.gathered(
@@ -45,43 +45,42 @@ class Tested:
         )
 
     def std(self, rows: Frame) -> Doubles:
-        """Return the standard deviations of all rows held out."""
+        """Return the standard deviations of the held-out rows."""
         return self.gathered(
             lambda _, model, held: model.predict(rows.take(held), return_std=True)[1]
         )
 
     def aligned(self, i: int, shares: Doubles) -> Doubles:
-        """Return the probabilities of all labels, 0 of those that a model has not seen."""
-        found = np.zeros((len(shares), len(self.classes)))
-        found[:, np.searchsorted(self.classes, self.models[i].classes_)] = shares
-        return found
+        """Return the probabilities of all labels, given those of the labels of model i."""
+        probabilities = np.zeros((len(shares), len(self.classes)))
+        probabilities[:, np.searchsorted(self.classes, self.models[i].classes_)] = shares
+        return probabilities
 
     def gathered(self, work: Callable[[int, Any, Integers], Doubles]) -> Doubles:
-        """Return work(i, model, rows) of the rows that each model predicts, in their order."""
-        every = [np.flatnonzero(self.folds == i) for i in range(len(self.models))]
-        parts = [work(i, self.models[i], held) for i, held in enumerate(every)]
-        found: Doubles = np.concatenate(parts)[np.argsort(np.concatenate(every))]
-        return found
+        """Return work(i, model, rows) of the rows of each model, in the order of the rows."""
+        folds = [np.flatnonzero(self.folds == i) for i in range(len(self.models))]
+        parts = [work(i, self.models[i], held) for i, held in enumerate(folds)]
+        return np.asarray(np.concatenate(parts)[np.argsort(np.concatenate(folds))])
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `judge_model` returns.
+    """What a learner is worth on held-out rows, beside baselines.
 
-    `methods` has, of ours and then of each baseline, `method`, `seconds` of a fit, `of_folds`, the
-    first of the errors on each fold, none without folds, and errors on the rows held out: for
-    numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
-    `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and `high` (its ends) and
-    `log_loss`.
+    `methods` has, for the learner and then for each baseline, `method`, `seconds` of a fit, errors
+    on the held-out rows, and `of_folds`, the first of these errors on each fold (without folds an
+    empty list). Errors of numbers are `rmse`, `plus_minus` (of the 95 % interval) and `r2`, those
+    of labels `error_rate`, `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and
+    `high` (its ends) and `log_loss`.
     """
 
     methods: list[dict[str, Any]]
-    error_of_some: float  # the first of the errors on some of the rows
+    error_of_some: float  # the first of the errors, on some of the rows
     shuffled: dict[str, float]  # the same with each column shuffled
     sure: dict[str, float | None]  # how sure predictions are
     predicted: Values
-    errors: Doubles  # actual less predicted, of labels 1 if wrong
-    spread: Doubles | None  # standard deviations, or the probability of each label predicted
+    errors: Doubles  # actual less predicted; for labels 1 if wrong, else 0
+    spread: Doubles | None  # standard deviations, or the probability of each predicted label
     failed: list[str]  # the baselines that could not be fitted, and why
 
 
@@ -89,7 +88,7 @@ def judge_model(
     tested: Tested, rows: FrameRows, took: float, tried: dict[str, list[str]], seed: int,
     report: Report,
 ) -> Verdict:  # fmt: skip
-    """Judge models by the rows held out; `took` seconds of a fit, `tried` as in `_shuffled`."""
+    """Judge models by the held-out rows; a fit took so many seconds, `tried` as in `_shuffled`."""
     report("predicting held-out rows", None)
     predicted, truth = tested.predict(rows.test), rows.truth
     others, failed = _baselines(tested, rows, report)
@@ -109,12 +108,12 @@ def judge_model(
 def _baselines(
     tested: Tested, rows: FrameRows, report: Report
 ) -> tuple[list[tuple[str, Doubles, float]], list[str]]:
-    """Return names, predictions of the rows held out and seconds of a fit; and what has failed.
+    """Return names, predictions of the held-out rows and seconds of a fit; and what failed.
 
-    Whatever they raise: the fit before may have taken hours.
+    Every error is caught: a failing baseline must not lose the fit.
     """
     baselines = CLASSIFICATION if rows.classify else REGRESSION
-    found: list[tuple[str, Doubles, float]] = []
+    fitted: list[tuple[str, Doubles, float]] = []
     failed: list[str] = []
     for done, (name, predict) in enumerate(baselines.items()):
         report("baselines", done / len(baselines), name)
@@ -125,11 +124,11 @@ def _baselines(
                 work = functools.partial(_by_baseline, predict, tested, rows)
                 predicted = tested.gathered(work)
                 seconds = (time.perf_counter() - started) / len(tested.models)
-                found.append((name, predicted, seconds))
+                fitted.append((name, predicted, seconds))
             except Exception as error:  # noqa: BLE001  a baseline's, of any kind
                 failed.append(f"{name} could not be fitted: {' '.join(str(error).split())}")
     report("baselines", 1)
-    return found, failed
+    return fitted, failed
 
 
 def _by_baseline(
@@ -138,12 +137,12 @@ def _by_baseline(
     """Fit a baseline to the rows of a model, and predict those that it predicts."""
     used = tested.fitted[i]
     train = rows.train if isinstance(used, slice) else rows.train.take(used)
-    found = predict(train, rows.y[used], rows.test.take(held), model.encoder_)
-    return tested.aligned(i, found) if rows.classify else found
+    predicted = predict(train, rows.y[used], rows.test.take(held), model.encoder_)
+    return tested.aligned(i, predicted) if rows.classify else predicted
 
 
 def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool) -> list[float]:
-    """Return the error rate, or the root mean squared error, of each fold; none without folds."""
+    """Return the error rate, or the root mean squared error, of each fold, if there are folds."""
     if len(tested.models) == 1:
         return []
     if classify:
@@ -157,10 +156,10 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 def _shuffled(
     tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Report
 ) -> tuple[float, dict[str, float]]:
-    """Return the first of the errors on some of the rows held out, and with columns shuffled.
+    """Return the first of the errors on some held-out rows, and with columns shuffled.
 
-    These come with the largest first; `tried` has the columns that are shuffled together, by what
-    they are called. Each takes a prediction of all rows.
+    The largest errors come first; `tried` has the columns that are shuffled together, by their
+    name. Each takes a prediction of all rows.
     """
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(len(rows.truth))[:MOST_ROWS])
@@ -168,16 +167,16 @@ def _shuffled(
     frame, truth = rows.test.take(some), rows.truth[some]
 
     def error(shown: Frame) -> float:
-        found = _judged(tested, rows, truth, tested.predict(shown))
-        return float(next(iter(found.values())) or 0)
+        errors = _judged(tested, rows, truth, tested.predict(shown))
+        return float(next(iter(errors.values())) or 0)
 
-    found = {}
+    errors = {}
     for done, (name, columns) in enumerate(list(tried.items())[:MOST_COLUMNS]):
         report("shuffling columns", done / min(len(tried), MOST_COLUMNS), name)
         order = rng.permutation(len(truth))
         mixed = {column: frame[column][order] for column in columns}
-        found[name] = error(Frame(frame.values | mixed))
-    return error(frame), dict(sorted(found.items(), key=lambda each: -each[1]))
+        errors[name] = error(Frame(frame.values | mixed))
+    return error(frame), dict(sorted(errors.items(), key=lambda item: -item[1]))
 
 
 def _judged(
@@ -197,15 +196,16 @@ def _judged(
 def _judged_labels(classes: Values, truth: Values, predicted: Doubles) -> dict[str, float | None]:
     wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
     places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-    given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
+    rows = np.arange(len(truth))
+    of_truth = np.where(classes[places] == truth, predicted[rows, places], 0.0)
     low, high = wilson(wrong, len(truth))
-    log_loss = float(-np.mean(np.log(np.maximum(given, 1e-15))))
+    log_loss = float(-np.mean(np.log(np.maximum(of_truth, 1e-15))))
     ends = {"plus_minus": (high - low) / 2, "low": low, "high": high}
     return {"error_rate": wrong, **ends, "log_loss": log_loss}
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of n rows, which has a width also of none and all."""
+    """Return Wilson's 95 % interval of a share of n rows, which has a width even for 0 and 1."""
     z2 = 1.96**2
     middle, wide = share + z2 / (2 * n), (z2 * (share * (1 - share) + z2 / (4 * n)) / n) ** 0.5
     low, high = ((middle + sign * wide) / (1 + z2 / n) for sign in (-1, 1))
@@ -215,7 +215,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 def _how_sure(
     tested: Tested, others: Frame, truth: Values, predicted: Doubles
 ) -> tuple[dict[str, float | None], Doubles | None]:
-    """Return how far predictions are off, whether they are as sure as they say, and `spread`."""
+    """Return measures of how sure predictions are and how right, and `spread`."""
     if hasattr(tested.models[0], "classes_"):
         surest = predicted.max(axis=1)
         right = tested.classes[predicted.argmax(axis=1)] == truth
@@ -227,11 +227,10 @@ def _how_sure(
             "right_where_sure": float(right[sure].mean()) if sure.any() else None,
         }, surest
     std = None
-    found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
+    sizes = np.abs(truth - predicted)
+    measures: dict[str, float | None] = {"within": float(np.quantile(sizes, 0.95))}
     if len(getattr(tested.models[0].model_, "X_fit_", ())) <= STD_ROWS:  # features keep none
         std = tested.std(others)
-        found |= {
-            "std_median": float(np.median(std)),
-            "covered": float(np.mean(np.abs(truth - predicted) <= 1.96 * std)),
-        }
-    return found, std
+        measures["std_median"] = float(np.median(std))
+        measures["covered"] = float(np.mean(sizes <= 1.96 * std))
+    return measures, std
