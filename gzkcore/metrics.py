@@ -4,8 +4,8 @@ K is the exact kernel matrix, Z has one row per point. All computations are in d
 the n x n matrix does not fit into memory, `estimate` measures on random subsamples and returns an
 interval.
 
-Arguments that are not as described raise TypeError or ValueError: matrices must be finite, of as
-many rows, and their squares within the range of floats.
+Functions check their arguments, and raise TypeError or ValueError, also if a number is beyond the
+range of floats.
 """
 
 import math
@@ -44,7 +44,7 @@ __all__ = [
     "whitened_error",
 ]
 
-# Entries of a tile of rows: what is compared at one time.
+# Entries of a tile of the kernel matrix.
 _TILE = 1 << 19
 
 
@@ -295,8 +295,8 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
             f"rank={rank} is not below the rank of K, so that the cost is 0; use a smaller rank"
         )
     gram = features @ features.T
-    # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
-    # leaves, the highest for the smallest.
+    # P has the lowest directions of Z Z^T - rho K for the largest ratio of the costs, the highest
+    # for the smallest.
     largest, smallest = (
         _extreme_ratio(gram, exact, rank, lowest=lowest) for lowest in (True, False)
     )
@@ -414,8 +414,8 @@ def estimate(
     >>> from gzkcore.metrics import estimate, mean_kernel_error
     >>> X = np.random.default_rng(0).standard_normal((5000, 3))
     >>> features = GegenbauerFeatures(Gaussian(0.5), 64, random_state=0).fit(X)
-    >>> found = estimate(mean_kernel_error, features, features.kernel_, X, n_samples=200, rng=0)
-    >>> bool(0 < found.low < found.value < found.high < 0.1)
+    >>> error = estimate(mean_kernel_error, features, features.kernel_, X, n_samples=200, rng=0)
+    >>> bool(0 < error.low < error.value < error.high < 0.1)
     True
     """
     n_samples = check_integer("n_samples", n_samples, 2)
@@ -467,7 +467,7 @@ def _check_pairs(name: str, matrix: Doubles) -> int:
 
 
 def _as_labels(labels: ArrayLike) -> NDArray[Any]:
-    """Return labels as an array, or raise naming one that is none."""
+    """Return labels as an array, or raise naming one that is not usable."""
     try:
         names = np.asarray(labels)
     except ValueError:
@@ -483,11 +483,11 @@ def _as_labels(labels: ArrayLike) -> NDArray[Any]:
             ) from None
         try:
             missing = bool(label != label)  # noqa: PLR0124  NaN and NaT
-        except TypeError:  # NA of pandas is neither equal to itself nor not
+        except TypeError:  # a comparison with pandas' NA has no truth value
             missing = True
         if missing:
-            said = "NaN" if str(label) == "nan" else label
-            raise ValueError(f"labels[{i}] is {said}; give every point a label")
+            name = "NaN" if str(label) == "nan" else label
+            raise ValueError(f"labels[{i}] is {name}; give every point a label")
     return names
 
 
@@ -529,8 +529,8 @@ def _extreme_ratio(A: Doubles, B: Doubles, rank: int, lowest: bool) -> float:
     chosen = [0, rank - 1] if lowest else [n - rank, n - 1]
     for _ in range(100):
         _, axes = eigh(A - ratio * B, subset_by_index=chosen)
-        kept = np.array([np.vdot(axes, A @ axes), np.vdot(axes, B @ axes)])
-        previous, ratio = ratio, float((totals - kept)[0] / (totals - kept)[1])
+        costs = totals - np.array([np.vdot(axes, A @ axes), np.vdot(axes, B @ axes)])
+        previous, ratio = ratio, float(costs[0] / costs[1])
         if abs(ratio - previous) <= 1e-10 * abs(ratio):  # the error is the square of that
             break
     return ratio

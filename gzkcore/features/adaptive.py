@@ -34,19 +34,23 @@ from .nystrom import leverage_sample, rank_for, ridge_for
 
 __all__ = ["AdaptiveSketchFeatures", "monomial_features"]
 
-# This share of the draws looks at the sizes of columns only, so that nothing is left out for good.
+# The share of draws that depend on the sizes of columns only, so that each monomial is possible.
 _DEFENSIVE = 0.1
-# All monomials are looked at if they are no more. Otherwise draws end after so many for each column
-# of the output, where the same monomials come again and again.
-_LISTED, _MOST_DRAWS = 1 << 16, 32
-# Degrees are left out that are worth so little of lambda altogether, over the rows looked at; norms
-# of the Gaussian whose square is larger need more degrees than there are.
-_MISSING, _MOST_DEGREES, _LARGEST = 1e-3, 1024, 600.0
-# Rows with a smaller share of entries that are not 0 stay sparse, and a centre would fill them up.
+# All monomials are listed if they are no more than this.
+_LISTED = 1 << 16
+# Draws for each column of the output after which drawing ends, if monomials repeat.
+_MOST_DRAWS = 32
+# Degrees are left out whose sum over the sampled rows is at most this share of lambda.
+_MISSING = 1e-3
+# The number of degrees of a series; it is enough for squared norms of the Gaussian up to _LARGEST.
+_MOST_DEGREES, _LARGEST = 1024, 600.0
+# Rows with a smaller share of nonzero entries stay sparse, and are not centred.
 _SPARSE_SHARE = 1 / 4
-# Entries of one temporary, and the share of rows from which on a column counts as dense.
-_ENTRIES, _DENSE_SHARE = 1 << 20, 1 / 16
-# The logarithm of a weight from which on single precision has too small a range.
+# Entries of a temporary array.
+_ENTRIES = 1 << 20
+# A column of sparse rows with a larger share of nonzero entries counts as dense.
+_DENSE_SHARE = 1 / 16
+# Weights with a larger logarithm are kept in double precision.
 _SINGLE = 40.0
 
 Tuples = NDArray[np.int32]
@@ -58,7 +62,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     columns : array-like of int of shape (F, N)
         The columns of X that each monomial multiplies; negative numbers are ignored.
     weights : array-like of shape (F,)
@@ -261,7 +265,7 @@ class AdaptiveSketchFeatures(KernelMap):
         return rows if self.center_ is None else rows - self.center_
 
     def _sizes(self, X: Rows) -> tuple[Doubles, float]:
-        """Sums of squares of scaled columns, and the largest of rows."""
+        """Return the sums of squares of scaled columns, and the largest sum of a row."""
         scale = self._scale()
         energies, largest = np.zeros(X.shape[1]), 0.0
         for rows in tiles(X.shape[0], 8 * X.shape[1]):
@@ -274,7 +278,7 @@ class AdaptiveSketchFeatures(KernelMap):
         return energies, largest
 
     def _points(self, X: Rows) -> Any:
-        """Scaled rows over the radius, as columns in memory."""
+        """Return scaled rows over the radius, in Fortran order."""
         scale = self._scale() / self.radius_
         if isinstance(X, np.ndarray):
             return np.asfortranarray(self._centred(X) * scale)
@@ -320,7 +324,7 @@ class AdaptiveSketchFeatures(KernelMap):
 
 
 def _laid_out(X: Rows) -> Rows:
-    """Return rows as CSR where few entries are not 0, else dense, however they came."""
+    """Return rows as CSR if few entries are not 0, else dense."""
     entries = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.count_nonzero()
     sparse = entries < _SPARSE_SHARE * X.shape[0] * X.shape[1]
     return csr_array(X) if sparse else dense(X)
@@ -330,14 +334,14 @@ def _laid_out(X: Rows) -> Rows:
 
 
 def _sorted(columns: Tuples) -> Tuples:
-    """Sort the factors of each monomial, none last."""
+    """Sort the factors of each monomial, followed by -1."""
     high = np.iinfo(np.int32).max
     inside = np.sort(np.where(columns < 0, high, columns), axis=1)
     return np.where(inside == high, -1, inside).astype(np.int32)
 
 
 def _ordered(columns: Tuples) -> tuple[Tuples, Integers]:
-    """Sort the factors of each monomial and the monomials by them; and their order."""
+    """Return monomials with sorted factors, sorted by these, and the order of the monomials."""
     inside = _sorted(columns)
     keys = inside.T[::-1]
     order = np.lexsort(keys) if len(keys) else np.arange(len(columns))
@@ -345,11 +349,11 @@ def _ordered(columns: Tuples) -> tuple[Tuples, Integers]:
 
 
 def _plan(columns: Tuples, n_sizes: int = 0) -> tuple[Integers, Integers, Integers]:
-    """Return the columns in use, and what `product_features` multiplies for ordered monomials.
+    """Return the columns in use, shared products, and three factors of each ordered monomial.
 
-    Its entries are the number 1, the columns in use, `n_sizes` numbers, one for each degree, and
-    products of entries that monomials begin with; each monomial is a product of three entries, of
-    its last column, of what comes before, and of the size of its degree.
+    The entries of `product_features` are the number 1, the columns in use, `n_sizes` sizes of
+    degrees, and products that monomials begin with. Each monomial is the product of its last
+    column, of the product before it, and of the size of its degree.
     """
     used = np.unique(columns[columns >= 0]).astype(np.intp)
     places = np.searchsorted(used, columns) + 1
@@ -374,11 +378,11 @@ def _plan(columns: Tuples, n_sizes: int = 0) -> tuple[Integers, Integers, Intege
 
 
 def _prepared(columns: Tuples, weights: Doubles, dtype: DTypeLike) -> tuple[Any, ...]:
-    """Return what `_plan` does, and the weight of each monomial in two factors.
+    """Return the plan, and the weight of each monomial of unit rows in two factors.
 
-    They are for monomials of unit rows. What a degree is worth at a norm goes apart, in logarithms:
-    large weights and small envelopes would leave the range of numbers, their products don't. So the
-    first factor, of each degree, is a logarithm. The second is double where single won't do.
+    The first factor is a logarithm for each degree, to which the logarithms of norms and envelopes
+    are added: these may be beyond the range of floats, unlike their product with the weights. The
+    second factor is double if single precision has too small a range.
     """
     degrees = np.count_nonzero(columns >= 0, axis=1)
     logs = np.log(weights)
@@ -389,14 +393,14 @@ def _prepared(columns: Tuples, weights: Doubles, dtype: DTypeLike) -> tuple[Any,
 
 
 def _multiply(points: Floats, tree: Integers, entries: Integers, out: Floats) -> None:
-    """Write the products that `_plan` names, of the columns in use and of sizes of degrees."""
+    """Write the products of `_plan`, given the columns in use and the sizes of degrees."""
     points = np.ascontiguousarray(points, dtype=out.dtype)
     threads = n_threads(len(points) * (len(tree) + 2 * len(entries)))
     _product.product_features(points, tree, entries, out, False, threads)
 
 
 def _log_orders(columns: Tuples) -> Doubles:
-    """Logarithm of the number of orders of the factors of ordered monomials."""
+    """Return the logarithm of the number of orders of the factors of each ordered monomial."""
     logs = gammaln(np.count_nonzero(columns >= 0, axis=1) + 1.0)
     run = np.ones(len(columns))
     for j in range(1, columns.shape[1]):
@@ -409,13 +413,13 @@ def _log_orders(columns: Tuples) -> Doubles:
 
 
 class _Law:
-    """The law of the monomials: how likely each is, and draws from it."""
+    """The distribution of the monomials: probabilities and draws."""
 
     def __init__(
         self, kernel: DotProductKernel, square: Doubles, points: Any, weights: Doubles,
         energies: Doubles, radius: float, lam: float | None, width: int,
     ) -> None:  # fmt: skip
-        """Look at weighted rows of scaled points over their radius."""
+        """Compute leverage from weighted rows of scaled points over their radius."""
         gram: Doubles = np.asarray(dense(points @ points.T), dtype=np.float64)
         self.gram = gram = 0.5 * (gram + gram.T)
         lengths = np.maximum(gram.diagonal(), 0.0)
@@ -447,16 +451,16 @@ class _Law:
         self.roots, self.lam, self.total = roots, lam, float(np.array(masses).sum())
         self.degrees = np.array(masses) / self.total
         self.mean_degree = float(self.degrees @ np.arange(len(masses)))
-        # How much there is of each degree at each row, and how much of it leverage would take.
+        # The sizes of each degree at each row, and the share of draws by size that are accepted.
         sizes = np.square(roots)[:, None] * lengths[:, None] ** np.arange(len(masses))
         sizes *= np.exp(self.log_sizes[: len(masses)])
         self.row_sizes = sizes.sum(axis=1)
         self.row_degrees = np.cumsum(sizes, axis=1) / np.maximum(self.row_sizes, 1e-300)[:, None]
         self.accepted = lam * self.total / float(self.row_sizes.sum())
-        self._look_at(points)
+        self._arrange(points)
 
-    def _look_at(self, points: Any) -> None:
-        """Lay out points: columns that count as dense, pairs of entries of others, and rows."""
+    def _arrange(self, points: Any) -> None:
+        """Set the dense columns of points, pairs of entries of the others, and the rows."""
         self.points, self.dim = points, points.shape[1]
         self.dense_columns, light = np.arange(self.dim), np.empty(0, dtype=np.intp)
         if not isinstance(points, np.ndarray):
@@ -470,7 +474,7 @@ class _Law:
         self.edges: Doubles = np.concatenate([[0.0], np.cumsum(np.square(self.rows.data))])
 
     def choose(self, width: int, rng: np.random.Generator) -> tuple[Tuples, Doubles]:
-        """Return up to `width` different monomials, ordered, and how likely they are among them."""
+        """Return up to `width` different ordered monomials, and the probabilities of the choice."""
         everything = self._all(max(_LISTED, width))
         if everything is not None:
             everything = _ordered(everything)[0]
@@ -479,46 +483,46 @@ class _Law:
             likely = np.maximum(self.probabilities(everything), 1e-300)
             first = rng.standard_exponential(len(everything)) / likely
             last = float(np.partition(first, width)[width])
-            there = first < last
-            return everything[there], -np.expm1(-last * likely[there])
-        seen: dict[bytes, int] = {}
-        found: list[Tuples] = []
+            chosen = first < last
+            return everything[chosen], -np.expm1(-last * likely[chosen])
+        seen: set[bytes] = set()
+        monomials: list[Tuples] = []
         drawn, time, most = 0, 0.0, max(_MOST_DRAWS * width, 256)
         while len(seen) <= width and drawn < most:
             batch = self.draw(max(64, width + 1 - len(seen)), rng)
             waits = rng.standard_exponential(len(batch))
             drawn += len(batch)
-            for each, wait in zip(batch, waits, strict=True):
+            for monomial, wait in zip(batch, waits, strict=True):
                 time += wait
-                key = each.tobytes()
+                key = monomial.tobytes()
                 if key not in seen:
-                    seen[key] = len(found)
-                    found.append(each)
-                    if len(found) > width:
+                    seen.add(key)
+                    monomials.append(monomial)
+                    if len(monomials) > width:
                         break
-        columns = np.array(found[:width])
+        columns = np.array(monomials[:width])
         columns = columns[:, : max(1, int((columns >= 0).sum(axis=1).max()))]
         columns, _ = _ordered(columns)
-        # Given the others, a monomial is there if its first draw is before the one left out.
+        # Given the others, a monomial is chosen if its first draw is before the one left out.
         return columns, -np.expm1(-time * self.probabilities(columns))
 
     def _all(self, most: int) -> Tuples | None:
-        """All monomials that are likely at all, if they are no more than `most`."""
-        there = np.flatnonzero(self.shares > 0)
+        """Return all monomials of positive probability, or None if they are more than `most`."""
+        used = np.flatnonzero(self.shares > 0)
         orders = np.flatnonzero(self.degrees > 0)
         n = 0
         for N in orders:
-            n += math.comb(len(there) + int(N) - 1, int(N)) if N else 1
+            n += math.comb(len(used) + int(N) - 1, int(N)) if N else 1
             if n > most:
                 return None
         rows = np.full((n, max(1, int(orders.max()))), -1, dtype=np.int32)
-        every = (itertools.combinations_with_replacement(there, int(N)) for N in orders)
-        for row, each in zip(rows, itertools.chain.from_iterable(every), strict=True):
-            row[: len(each)] = each
+        every = (itertools.combinations_with_replacement(used, int(N)) for N in orders)
+        for row, factors in zip(rows, itertools.chain.from_iterable(every), strict=True):
+            row[: len(factors)] = factors
         return rows
 
     def probabilities(self, columns: Tuples) -> Doubles:
-        """Of ordered monomials, to be what the next draw gives."""
+        """Return the probabilities of ordered monomials in one draw."""
         orders = np.count_nonzero(columns >= 0, axis=1)
         logs = _log_orders(columns)
         with np.errstate(divide="ignore"):
@@ -527,7 +531,7 @@ class _Law:
         parts = [columns[part] for part in tiles(len(columns), 8 * len(self.gram))]
         work = len(columns) * self.gram.size
         forms = _side_by_side(lambda part: self._forms(part)[1], parts, work)
-        with np.errstate(divide="ignore"):  # apart, sizes may be beyond all numbers
+        with np.errstate(divide="ignore"):  # by logarithms: sizes may be beyond the floats
             log_leverage = np.log(np.concatenate(forms)) + self.log_sizes[orders] + logs
         adapted = np.exp(log_leverage) / self.total
         mixed: Doubles = (1 - _DEFENSIVE) * adapted + _DEFENSIVE * plain
@@ -544,7 +548,7 @@ class _Law:
         return values, np.maximum(forms, 0.0)
 
     def draw(self, count: int, rng: np.random.Generator) -> Tuples:
-        """Draw monomials, ordered inside, independent of each other."""
+        """Draw independent monomials with sorted factors."""
         plain = int(rng.binomial(count, _DEFENSIVE))
         quick = self.accepted * self.dim * self.mean_degree > 1
         others = (self._by_rows if quick else self._by_modes)(count - plain, rng)
@@ -563,9 +567,9 @@ class _Law:
 
     def _by_rows(self, count: int, rng: np.random.Generator) -> Tuples:
         """Draw by size, and accept by lambda times leverage over size, which is at most 1."""
-        parts, found = [np.empty((0, len(self.degrees)), dtype=np.int32)], 0
-        while found < count:
-            size = min(max(64, math.ceil(1.1 * (count - found) / self.accepted)), 1 << 14)
+        parts, n_drawn = [np.empty((0, len(self.degrees)), dtype=np.int32)], 0
+        while n_drawn < count:
+            size = min(max(64, math.ceil(1.1 * (count - n_drawn) / self.accepted)), 1 << 14)
             rows = rng.choice(len(self.gram), size, p=self.row_sizes / self.row_sizes.sum())
             orders = np.minimum(
                 (self.row_degrees[rows] < rng.random(size)[:, None]).sum(axis=1),
@@ -573,22 +577,22 @@ class _Law:
             )
             columns = np.full((size, len(self.degrees)), -1, dtype=np.int32)
             for j in range(int(orders.max())):
-                there = np.flatnonzero(orders > j)
-                columns[there, j] = self._in_rows(rows[there], rng.random(len(there)))
+                longer = np.flatnonzero(orders > j)
+                columns[longer, j] = self._in_rows(rows[longer], rng.random(len(longer)))
             values, forms = self._forms(columns)
             sizes = np.square(self.roots) @ np.square(values)
-            kept = rng.random(size) * sizes < self.lam * forms
-            parts.append(columns[kept])
-            found += int(kept.sum())
+            accepted = rng.random(size) * sizes < self.lam * forms
+            parts.append(columns[accepted])
+            n_drawn += int(accepted.sum())
         return np.concatenate(parts)[:count]
 
     def _in_rows(self, rows: Integers, uniforms: Doubles) -> Tuples:
-        """Draw a column of each of these rows, none of which is 0, by the squares in it."""
+        """Draw a column in each of these nonzero rows, by the squares of its entries."""
         first, last = self.rows.indptr[rows], self.rows.indptr[rows + 1]
         below, above = self.edges[first], self.edges[last]
-        found = np.searchsorted(self.edges, below + uniforms * (above - below), side="right") - 1
-        chosen: Tuples = self.rows.indices[np.clip(found, first, last - 1)].astype(np.int32)
-        return chosen
+        places = np.searchsorted(self.edges, below + uniforms * (above - below), side="right") - 1
+        columns: Tuples = self.rows.indices[np.clip(places, first, last - 1)].astype(np.int32)
+        return columns
 
     def _by_modes(self, count: int, rng: np.random.Generator) -> Tuples:
         """Draw by leverage: one column after the other, by exact marginal laws."""
@@ -611,16 +615,16 @@ class _Law:
         return columns
 
     def _take(self, values: Doubles, form: Doubles, group: Integers, uniforms: Doubles) -> Tuples:
-        """Draw the next column of products that fall into groups, each with one of these values."""
+        """Draw the next column of products; those of a group have the same values."""
         order = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[order], np.arange(values.shape[1] + 1))
         chosen = np.empty(len(group), dtype=np.int32)
 
         def take(span: slice) -> None:
             edges = np.cumsum(self._next(values[:, span], form), axis=1)
-            for i, each in enumerate(edges, start=span.start):
+            for i, own_edges in enumerate(edges, start=span.start):
                 own = order[starts[i] : starts[i + 1]]
-                chosen[own] = _search(each, uniforms[own])
+                chosen[own] = _search(own_edges, uniforms[own])
 
         count, step = values.shape[1], max(1, min(32, _ENTRIES // max(self.dim, 1)))
         spans = [slice(start, start + step) for start in range(0, count, step)]
@@ -628,24 +632,24 @@ class _Law:
         return chosen
 
     def _next(self, values: Doubles, form: Doubles) -> Doubles:
-        """How likely each column comes next, for products of those before: one in each column."""
+        """Return the weights of the next column, for each product of the columns before."""
         likely = np.zeros((values.shape[1], self.dim))
         if self.pairs[0].size:
             column, first, second, product = self.pairs
-            for g, each in enumerate(values.T):
-                parts = product * each[first] * each[second] * form[first, second]
+            for g, value in enumerate(values.T):
+                parts = product * value[first] * value[second] * form[first, second]
                 likely[g] = np.bincount(column, parts, self.dim)
         step = max(1, _ENTRIES // len(values))
-        for g, each in enumerate(values.T):
+        for g, value in enumerate(values.T):
             for start in range(0, len(self.dense_columns), step):
-                block = self.block[:, start : start + step] * each[:, None]
+                block = self.block[:, start : start + step] * value[:, None]
                 forms = np.einsum("ki,ki->i", block, form @ block)
                 likely[g, self.dense_columns[start : start + step]] = forms
         return np.maximum(likely, 0.0, out=likely)
 
 
 def _columns(points: Any, columns: ArrayLike) -> Doubles:
-    """Return these columns as an ordinary array."""
+    """Return some columns as a dense array."""
     part: Doubles = points[:, np.asarray(columns, dtype=np.intp)]
     return dense(part)  # type: ignore[return-value]
 
@@ -667,15 +671,15 @@ def _pairs(points: Any, columns: Integers) -> tuple[Integers, Integers, Integers
 
 
 def _search(edges: Doubles, uniforms: Doubles) -> Tuples:
-    """Return where uniforms fall among edges that grow, never beyond the last step."""
+    """Return the intervals between increasing edges in which uniforms fall."""
     last = int(np.searchsorted(edges, edges[-1], side="left"))
-    found = np.searchsorted(edges, uniforms * edges[-1], side="right")
-    chosen: Tuples = np.minimum(found, last).astype(np.int32)
-    return chosen
+    places = np.searchsorted(edges, uniforms * edges[-1], side="right")
+    intervals: Tuples = np.minimum(places, last).astype(np.int32)
+    return intervals
 
 
 def _side_by_side(function: Callable[[Any], Any], parts: Sequence[Any], work: int) -> list[Any]:
-    """Apply a function to each part, on as many threads as this many operations are worth."""
+    """Apply a function to each part, on threads for this many operations."""
     threads = min(n_threads(work), len(parts))
     if threads <= 1:
         return [function(part) for part in parts]

@@ -36,7 +36,7 @@ from .base import KernelMap, RowMap, density_of, plain_output
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fit_rows import FitRows
-from .fourier import Frequencies, RandomFourierFeatures
+from .fourier import FrequencyRule, RandomFourierFeatures
 from .gegenbauer import GegenbauerFeatures
 from .gegenbauer_layout import Basis
 from .nystrom import NystromFeatures
@@ -45,22 +45,21 @@ from .trials import AS_GOOD, FITTED, JUDGED, cheapest_of_the_best, split_rows
 
 __all__ = ["KernelFeatures"]
 
-# Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features, and a sketch
-# that of a polynomial.
-_WIDE, _WIDER = 256, 1024
-
-# Values of rows that are sorted.
+# Fastfood, and a sketch of a polynomial, are tried for at least this many columns.
+_WIDE = 256
+# Block Fourier features are tried for at least this many columns.
+_WIDER = 1024
+# The largest number of values of rows that are sorted.
 _FEW_VALUES = 1 << 22
-
-# Ridges that are tried, in units of the mean of k(x, x), and the share of the least error of
-# predictions that rows held out cannot tell apart.
+# The ridges that are tried, in units of the mean of k(x, x).
 _RIDGES = np.logspace(-4, 2, 13)
+# Errors of predictions up to this many times the least are alike.
 _AS_PREDICTIVE = 1.02
 
 
 @dataclass(frozen=True)
 class Family:
-    """Features that may suit, with what they are called."""
+    """Features of a family, with its name."""
 
     name: str
     features: Any
@@ -68,10 +67,10 @@ class Family:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a candidate was worth: relative Frobenius error, floating-point operations a row.
+    """A fitted candidate with its relative Frobenius error, and the operations of a row.
 
-    `held_out` is the root mean squared error of a ridge on it, in standard deviations of the
-    targets; 0 where there are none.
+    `held_out` is the root mean squared error of its ridge regression, in standard deviations of
+    the targets; 0 without targets.
     """
 
     candidate: Family
@@ -82,14 +81,14 @@ class Trial:
     held_out: float = 0.0
 
 
-Targets: TypeAlias = tuple[Doubles, Doubles]  # of rows fitted to, and of rows held out
+Targets: TypeAlias = tuple[Doubles, Doubles]  # targets of the fitted and of the held-out rows
 
 
 def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Family]:
     """List the families of the package for data like these rows, plainest first."""
     dim = rows.shape[1]
     bases: dict[Basis, str] = {"auto": "Gegenbauer", "random": "Gegenbauer, random directions"}
-    if rows.shape[0] >= n_components:  # fewer can't tell what so many columns should adapt to
+    if rows.shape[0] >= n_components:  # fewer rows don't determine the columns
         bases["adapted"] = "Gegenbauer, adapted to the data"
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
@@ -99,8 +98,8 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
         )
         for basis, name in bases.items()
     }
-    # Orthogonal frequencies err less than independent ones; of few in many dimensions the same.
-    spread: tuple[str, Frequencies] = ("Fourier, orthogonal frequencies", "orthogonal")
+    # Orthogonal frequencies have smaller errors than independent ones, unless dim > n_components.
+    spread: tuple[str, FrequencyRule] = ("Fourier, orthogonal frequencies", "orthogonal")
     if not kernel.rotation_invariant or dim > n_components:
         spread = ("Fourier", "iid")
     named[spread[0]] = RandomFourierFeatures(
@@ -109,7 +108,7 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
     if dim >= _WIDE and kernel.rotation_invariant:
         named["Fastfood"] = FastfoodFeatures(kernel, n_components, random_state=seed)
     if dim >= _WIDER:
-        # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
+        # Sparse rows differ in few coordinates, for which blocks are biased unless mixed.
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
         named["block Fourier"] = BlockFourierFeatures(
             kernel, n_components, mix=mix, random_state=seed
@@ -128,25 +127,25 @@ def judge(
     K: Doubles,
     targets: Targets | None = None,
 ) -> tuple[list[Trial], dict[str, str]]:
-    """Fit candidates to some rows and compare their kernel with K, the exact one of others.
+    """Fit candidates to `train`, and compare their kernel on `test` with the exact K.
 
-    With targets of both, also say how well a ridge predicts. Return the trials, and by name why
-    others could not be tried; raise if none could. Each has one thread: half of their time is that
-    of LAPACK, which gains nothing by more.
+    With targets, also measure the error of a ridge regression. Return the trials, and by name the
+    reasons why others failed; raise if all failed. Each has one thread, since LAPACK, which takes
+    half of the time, is not faster with more.
     """
-    found: dict[str, Trial] = {}
+    trials: dict[str, Trial] = {}
     refusals: dict[str, ValueError] = {}
     waiting: SimpleQueue[Family | None] = SimpleQueue()
     threads = min(2, n_threads(), len(candidates))
-    slowest_first = sorted(candidates, key=lambda each: "adapted" not in each.name)
-    for each in [*slowest_first, *[None] * threads]:
-        waiting.put(each)
+    slowest_first = sorted(candidates, key=lambda candidate: "adapted" not in candidate.name)
+    for candidate in [*slowest_first, *[None] * threads]:
+        waiting.put(candidate)
 
     def run(_: int, _stopped: Any) -> None:
         for candidate in iter(waiting.get, None):
             look()
             features = plain_output(clone(candidate.features))
-            with collected_warnings():  # of the sample; the final fit warns of all data
+            with collected_warnings():  # the final fit warns of all data
                 try:
                     Z = features.fit(train).transform(test)
                 except ValueError as reason:
@@ -158,19 +157,19 @@ def judge(
                 known = np.asarray(features.transform(train), dtype=np.float64)
                 held_out = _held_out_error(known, new, *targets)
             error = relative_frobenius_error(K, new)
-            found[candidate.name] = Trial(candidate, Z.shape[1], error, flops, features, held_out)
+            trials[candidate.name] = Trial(candidate, Z.shape[1], error, flops, features, held_out)
 
     on_threads(run, threads)
-    names = [each.name for each in candidates]
-    if not found:
+    names = [candidate.name for candidate in candidates]
+    if not trials:
         raise refusals[names[0]]
-    trials = [found[name] for name in names if name in found]
-    return trials, {name: str(refusals[name]) for name in names if name in refusals}
+    reasons = {name: str(refusals[name]) for name in names if name in refusals}
+    return [trials[name] for name in names if name in trials], reasons
 
 
 def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) -> float:
-    """Return the least error of ridge regressions of targets, over ridges."""
-    with limit_blas(1):  # whose bits depend on its threads
+    """Return the least error of a ridge regression, over all ridges."""
+    with limit_blas(1):  # the bits of BLAS depend on its threads
         values, vectors = eigh(known.T @ known)
         inner = vectors.T @ (known.T @ y)
         turned = new @ vectors
@@ -184,28 +183,28 @@ def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) ->
 
 
 def _predicting_best(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials whose predictions are as good as the best; all without targets."""
+    """Return the trials that predict nearly best, or all without targets."""
     least = min(trial.held_out for trial in trials)
     return [trial for trial in trials if trial.held_out <= _AS_PREDICTIVE * least]
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
-    """Of those that predict nearly best, take the cheapest whose error is nearly the least."""
+    """Return the cheapest trial of nearly the least error among those that predict nearly best."""
     good = _predicting_best(trials)
     return cheapest_of_the_best(good, lambda trial: trial.error, lambda trial: trial.flops)
 
 
 def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows to fit to and rows to judge by, see `two_parts`."""
+    """Return rows to fit to and held-out rows, see `two_parts`."""
     fitted, judged = two_parts(X, rng)
     return X[fitted], X[judged]
 
 
 def two_parts(X: Rows, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Numbers of rows to fit to and of rows to judge by.
+    """Return the indices of rows to fit to and of held-out rows.
 
-    Few rows are taken once each, in the order of their values: then neither their order nor how
-    often one is there plays a part, and no row judges a fit to itself.
+    Few rows are sorted by their values, without repeats: then results depend neither on their order
+    nor on copies, and no copy of a fitted row is held out.
     """
     if X.shape[0] > FITTED + JUDGED or X.shape[0] * X.shape[1] > _FEW_VALUES:
         return split_rows(X.shape[0], rng)
@@ -318,17 +317,15 @@ class KernelFeatures(KernelMap):
 
 
 def _targets(rows: FitRows, fitted: Integers, judged: Integers) -> Targets | None:
-    """Return standardised targets of two parts of rows; None without any that vary."""
+    """Return standardised targets of two parts of rows, None without any that vary."""
     if rows.y is None or np.array_equal(fitted, judged):
         return None
     both = np.append(fitted, judged)
     try:
-        found = standard_targets(
-            checked_targets(rows.y), both if rows.used is None else rows.used[both]
-        )
-    except (TypeError, ValueError):  # constant, or nothing that a ridge takes
+        targets = standard_targets(checked_targets(rows.y), rows.numbers(both))
+    except (TypeError, ValueError):  # constant, or no numbers for a ridge
         return None
-    return found[: fitted.size], found[fitted.size :]
+    return targets[: fitted.size], targets[fitted.size :]
 
 
 def _reason(

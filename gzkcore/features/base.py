@@ -42,25 +42,30 @@ from gzkcore.rows.survey import Survey
 
 from .fit_rows import FitRows
 
-# Bytes that are worked on together, and of output from which stores go past the cache.
+# Bytes of a tile, the rows that are worked on together.
 TILE_BYTES = 1 << 22
+# An output of more bytes is stored past the cache.
 STREAM_BYTES = 1 << 24
-# From here on features are looked at for what is no number: a bound on coordinates of rows, and,
-# where features are products of several sums of coordinates, one on such a product.
+# Features are checked for infinity if a coordinate of the rows, or a product of as many sums of
+# coordinates as a feature has factors, is larger.
 FAR, FAR_PRODUCT = 1e4, 1e18
-PRODUCTS = 16  # flops of a thread that take as long as an operation, about
+# Flops of a thread that take about as long as an operation.
+PRODUCTS = 16
+# Kernels multiply rows of at most this many columns by themselves; for more, BLAS is faster.
+FEW_COLUMNS = 32
+# Columns of weights are padded to a multiple of this: whole vectors of any instruction set.
+LANES = 16
 _SWAPPED = np.dtype(np.float32).newbyteorder()
 
 
 class TruncationWarning(UserWarning):
-    """Warns of points so far out that the features no longer represent the kernel there."""
+    """The warning for points so far out that features don't represent the kernel there."""
 
 
 class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
 
-    A class says by `_fit` what `fit` does with valid rows. `transform` validates rows, then `write`
-    calls `_write`.
+    `fit` validates rows and calls `_fit`; `transform` validates rows, and `write` calls `_write`.
     """
 
     _state = stored(
@@ -68,16 +73,16 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         _n_features_out=whole(1, below=MOST_PLACES + 1),
     )
 
-    # Whether `_write` goes by `tiles` itself.
+    # Whether `_write` divides the rows into tiles.
     _in_tiles: ClassVar[bool] = False
-    # Tables of columns are of int32 and go up to the next power of two.
+    # Tables of columns are of int32, up to the next power of two.
     _most_columns: ClassVar[int] = 1 << 30
 
     n_components: int
     n_features_in_: int
     _n_features_out: int
 
-    # A buffer for one call is nothing that a pipeline could route.
+    # Pipelines don't route a buffer for one call.
     __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
 
     @property
@@ -131,10 +136,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.fit_valid(FitRows.of_survey(X, survey, source, names))
 
     def fit_valid(self, rows: FitRows) -> Self:
-        """Fit to rows that were checked: what learners and maps of maps call.
-
-        A failure leaves nothing half changed, which kernels would overrun.
-        """
+        """Fit to rows that learners, or maps of maps, have checked."""
         self.n_features_in_ = rows.X.shape[1]
         self._n_features_out = self._check_size(*rows.X.shape)
         self._fit(rows)
@@ -161,11 +163,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return width
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
-        """Count, about, the bytes of the fitted features and of the features of one row."""
+        """Estimate the bytes of the fitted attributes and of the features of one row."""
         return 32.0 * width
 
     def _fit(self, rows: FitRows) -> None:
-        """Set the fitted attributes; the width of the output, `_n_features_out`, is set."""
+        """Set the fitted attributes, given `_n_features_out`, the width of the output."""
         raise NotImplementedError
 
     def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
@@ -191,7 +193,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         on CPUs with the same instruction set. Where BLAS multiplies matrices, which the notes of a
         class say, they agree up to rounding.
         """
-        if "_n_features_out" not in vars(self):  # to ask scikit-learn takes longer than a row
+        if "_n_features_out" not in vars(self):  # check_is_fitted takes longer than a row
             check_is_fitted(self, "_n_features_out")
         if is_dask(X):
             from .dask import transform
@@ -204,7 +206,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return out
 
     def write(self, X: Rows, out: Floats) -> None:
-        """Write the features of valid rows, which nothing checks again, nor `out`.
+        """Write the features of rows to `out`, without validation.
 
         X is float32 or float64, dense or CSR without an index outside its columns, and finite; out
         is C-contiguous, of the dtype of X, and does not overlap with it.
@@ -220,7 +222,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._check_features(X, out)
 
     def _check_arrays(self) -> None:
-        """Raise if an array that a kernel goes by was changed and leads out of another."""
+        """Raise if a changed array of indices would lead a kernel out of another array."""
         check_arrays(self)
 
     def _check_features(self, X: Rows, out: Floats) -> None:
@@ -244,29 +246,29 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _highest_power(self) -> int:
-        """Return of how many sums of coordinates a feature is the product, at most."""
+        """Return the largest number of factors in a feature."""
         return 1
 
     def _is_small(self, largest: float, power: int) -> bool:
-        """Say whether products of scaled sums of coordinates are far from overflow."""
+        """Return whether products of scaled sums of coordinates are far from overflow."""
         gamma = np.max(getattr(self.kernel_, "gamma", 1.0))
         return power * math.log(max(1.0, largest * math.sqrt(gamma))) < math.log(FAR_PRODUCT)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> bool | None:
-        """Write the features of valid rows; with `stream` past the cache. True: all are finite."""
+        """Write the features of rows, with `stream` past the cache; return if all are finite."""
         raise NotImplementedError
 
     def _flops(self, density: float) -> float:
-        """Count the operations of a row that has this share of entries that aren't 0."""
+        """Count the operations of a row with this share of nonzero entries."""
         return 2 * density * self.n_features_in_ + self._n_features_out
 
     def _about(self) -> str:
-        """Say in a few words what the fitted features consist of."""
+        """Describe the fitted features in a few words."""
         raise NotImplementedError
 
 
 class KernelMap(WithKernel, RowMap):
-    """Base of the maps whose features stand for a kernel, which is a parameter."""
+    """Base of the maps for a kernel, which is a parameter."""
 
     _state = stored(
         kernel_=holds(Kernel),
@@ -287,7 +289,7 @@ class KernelMap(WithKernel, RowMap):
 
 
 class SumMap(RowMap):
-    """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
+    """Base of the maps that sum all coordinates, so that sums show values that are not finite."""
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
         return check_rows(self, X, reset=reset, finite=reset)
@@ -303,7 +305,7 @@ class Projection(SumMap):
 
     @property
     def components_(self) -> Any:
-        """The matrix S of shape (n_components, n_features), made when it is asked for."""
+        """The matrix S of shape (n_components, n_features), computed at each access."""
         check_is_fitted(self, "_n_features_out")
         return self._matrix()
 
@@ -346,23 +348,23 @@ class Projection(SumMap):
 
 
 def packed(X: Floats) -> Floats:
-    """Return rows as kernels read them, in C order and aligned: themselves, if they are."""
+    """Return rows in C order and aligned, without a copy if they are."""
     flags = X.flags
     return X if flags.c_contiguous and flags.aligned else np.require(X, None, ["C", "ALIGNED"])
 
 
-def call_kernel(for_dense: Any, for_sparse: Any, X: Rows, *given: Any) -> Any:
-    """Call a kernel with dense rows, or the one for sparse rows with CSR."""
+def call_kernel(for_dense: Any, for_sparse: Any, X: Rows, *args: Any) -> Any:
+    """Call the compiled function for dense rows, or the one for CSR."""
     if isinstance(X, np.ndarray):
-        return for_dense(packed(X), *given)
-    return for_sparse(X.data, X.indices, X.indptr, *given)
+        return for_dense(packed(X), *args)
+    return for_sparse(X.data, X.indices, X.indptr, *args)
 
 
-def moment_of_pairs(kernel: Any, x: ArrayLike, y: ArrayLike, *given: Any) -> Any:
-    """Return what a kernel gives for two points, a float, or for as many pairs of rows."""
+def moment_of_pairs(moment: Any, x: ArrayLike, y: ArrayLike, *args: Any) -> Any:
+    """Return a compiled moment of two points, a float, or of as many pairs of rows."""
     X, Y = check_pairs(x, y)
     out = np.empty(len(X))
-    kernel(X, Y, *given, out, n_threads(X.size))
+    moment(X, Y, *args, out, n_threads(X.size))
     return out if np.ndim(x) > 1 else float(out[0])
 
 
@@ -373,13 +375,12 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
     """
     if is_dask(X):
         raise TypeError("X is a Dask collection; fit with gzkcore.features.dask.fit(features, X)")
-    given: Any = X
-    if isinstance(given, np.ndarray) or sparse.issparse(given):
-        swapped = given.dtype == _SWAPPED
-        given = given.astype(np.float32) if swapped else given  # scikit-learn would make it float64
+    native: Any = X
+    if (isinstance(native, np.ndarray) or sparse.issparse(native)) and native.dtype == _SWAPPED:
+        native = native.astype(np.float32)  # scikit-learn would make it float64
     check_sparse(X)
     rows: Rows = validate_data(
-        estimator, given, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+        estimator, native, reset=reset, accept_sparse="csr", accept_large_sparse=True,
         dtype=[np.float64, np.float32], ensure_all_finite=finite,
     )  # fmt: skip
     if not isinstance(rows, np.ndarray):
@@ -390,8 +391,7 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
 def plain_output(transformer: Any) -> Any:
     """Let a transformer return arrays, whatever scikit-learn's `transform_output` says.
 
-    A frozen one is the caller's and stays as it is. A pipeline would refuse steps that can't be
-    told, and they return arrays anyway.
+    A frozen one stays as it is. Steps of a pipeline without `set_output` return arrays anyway.
     """
     if isinstance(transformer, Pipeline):
         for _, step in transformer.steps:
@@ -422,7 +422,7 @@ def check_unit(X: Rows) -> None:
 
 
 def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
-    """k(a_i, b_i), a hundred rows at a time: a kernel gives whole matrices."""
+    """Return k(a_i, b_i) from kernel matrices of a hundred rows."""
     parts = [slice(i, i + 100) for i in range(0, a.shape[0], 100)]
     return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
 
@@ -430,7 +430,7 @@ def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
 def random_pairs(
     n: int, count: int, rng: np.random.Generator | None = None
 ) -> tuple[Integers, Integers]:
-    """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
+    """Return the indices of `count` random pairs of different rows (of one row if n is 1)."""
     rng = np.random.default_rng(0) if rng is None else rng
     first = rng.integers(0, n, count)
     return first, (first + rng.integers(min(1, n - 1), n, count)) % n
@@ -459,27 +459,26 @@ def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     )
 
 
-_KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[DTypeLike, Any]]] = WeakKeyDictionary()
+_CASTS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[DTypeLike, Any]]] = WeakKeyDictionary()
 
 
 def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: Any) -> Any:
-    """Return make(*weights, dtype), made anew only where `owner` has other weights than before.
+    """Return make(*weights, dtype), computed once for each dtype and weights of `owner`.
 
-    One result for each dtype is kept, as long as the owner lives and has these weights. Threads
-    that come at once may each make it, and all get what is right.
+    Several threads may compute it at the same time, with the same result.
     """
-    kept = _KEPT.get(owner)
-    if kept is None or any(a is not b for a, b in zip(kept[0], weights, strict=True)):
-        kept = _KEPT[owner] = weights, {}
-    if dtype not in kept[1]:
-        kept[1][dtype] = make(*weights, dtype)
-    return kept[1][dtype]
+    cached = _CASTS.get(owner)
+    if cached is None or any(a is not b for a, b in zip(cached[0], weights, strict=True)):
+        cached = _CASTS[owner] = weights, {}
+    if dtype not in cached[1]:
+        cached[1][dtype] = make(*weights, dtype)
+    return cached[1][dtype]
 
 
 def contiguous(array: Any, dtype: DTypeLike) -> Floats:
-    """Return an array in C order and of this dtype: itself, if it is.
+    """Return an array in C order and of this dtype, without a copy if it is.
 
-    Raises if numbers exceed the range of the dtype.
+    Raise if numbers exceed the range of the dtype.
     """
     with np.errstate(over="ignore"):
         made = np.ascontiguousarray(array, dtype=dtype)

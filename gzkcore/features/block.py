@@ -48,7 +48,7 @@ __all__ = [
 
 
 def as_additive(kernel: Kernel) -> ShiftInvariantKernel:
-    """Return a kernel of which a block can stand for the whole row, or raise."""
+    """Return a kernel that a block of coordinates can estimate, or raise."""
     if isinstance(kernel, ShiftInvariantKernel):
         return kernel
     raise ValueError(
@@ -70,7 +70,7 @@ def draw_frequencies(
         order = np.argsort(buckets, kind="stable")
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         place = np.empty(dim, dtype=np.intp)
-        place[order] = np.arange(dim) - np.repeat(first, sizes)  # which of its block
+        place[order] = np.arange(dim) - np.repeat(first, sizes)  # index within its block
         normal: Doubles = chosen[buckets, place]
     else:
         spread = kernel.frequencies(np.ones((n_blocks, 1)), rng.random(n_blocks))[:, 0]
@@ -79,7 +79,7 @@ def draw_frequencies(
 
 
 def spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
-    """Draw frequencies in R^3 of the spherical kernel with theta = 1; of fewer, any coordinates.
+    """Draw frequencies in R^3 of the spherical kernel with theta = 1.
 
     The kernel is the overlap of two balls of radius 1/2, so that r = 2 t has a density proportional
     to (sin t / t - cos t)^2 / t^2. By rejection from min(1, 1 / t^2) / 2.
@@ -97,7 +97,7 @@ def spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
 
 
 def cosine_moments(kernel: ShiftInvariantKernel, sums: Any) -> tuple[Doubles, Doubles]:
-    """Return mean and variance of cos(w.delta) for the sum of powers of a delta that blocks see."""
+    """Return mean and variance of cos(w.delta), given the sums of powers of delta."""
     once, twice = (
         kernel.profile_of_sums(np.multiply(c**kernel.distance_power, sums)) for c in (1.0, 2.0)
     )
@@ -110,13 +110,13 @@ def shares(total: int, passes: int) -> list[int]:
 
 
 def coordinates(of: Any) -> int:
-    """Return how many coordinates blocks are made of: with a mix the next power of two."""
+    """Count the coordinates of the blocks: with a mix, the next power of two."""
     dim = int(of.n_features_in_)
     return dim if of._signs is None else 1 << (dim - 1).bit_length()
 
 
 def check_passes(buckets: NDArray[np.int32], n_blocks: int) -> None:
-    """Raise ValueError unless each pass has blocks of its own, as many as `shares` says."""
+    """Raise ValueError unless each pass has its own blocks, as `shares` divides them."""
     passes = len(buckets)
     if not 1 <= passes <= n_blocks:
         raise ValueError(f"has {passes} passes for {n_blocks} blocks")
@@ -124,7 +124,7 @@ def check_passes(buckets: NDArray[np.int32], n_blocks: int) -> None:
     first = np.append(0, last[:-1] + 1)
     if (buckets.min(axis=1) < first).any() or (buckets.max(axis=1) > last).any():
         raise ValueError(
-            f"has buckets_ in which a pass has others' blocks; they have those from "
+            f"has buckets_ in which a pass has blocks of another pass; they have those from "
             f"{first.tolist()} to {last.tolist()}"
         )
 
@@ -134,13 +134,15 @@ Arrangement: TypeAlias = Literal["stratified", "permutation"]
 Mix: TypeAlias = Literal["hadamard"] | None
 Buckets: TypeAlias = NDArray[np.int32]
 
-# Coordinates in a block: what "auto" takes at least, and below which fit warns.
-ENOUGH, FEW = 32, 16
-# Bias, root mean square over pairs, from which fit warns.
+# The smallest number of coordinates in a block of block_size="auto".
+ENOUGH = 32
+# fit warns of blocks with fewer coordinates.
+FEW = 16
+# fit warns of a larger bias, root mean square over pairs.
 LARGE_BIAS = 0.05
-# Blocks are numbered in 32 bits.
+# The largest number of blocks, which are numbered in 32 bits.
 MOST = 2**31 - 1
-# Pairs of training rows that a fit looks at.
+# Pairs of training rows on which fit measures errors.
 _PAIRS = 32
 
 
@@ -150,7 +152,7 @@ _PAIRS = 32
 def assign_blocks(
     dim: int, n_blocks: int, arrangement: Arrangement, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return the block of every coordinate; each is in each block with probability 1 / n_blocks."""
+    """Return the block of each coordinate, each with probability 1 / n_blocks."""
     if arrangement == "permutation":
         shifted = rng.permutation(dim) + rng.integers(n_blocks)
         return (shifted % n_blocks).astype(np.intp)
@@ -160,7 +162,7 @@ def assign_blocks(
 
 
 def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
-    """Yield rows as the kernels take them: all at once, or copies of tiles where they must be."""
+    """Yield (rows, X[rows]) with contiguous rows: all of X, or else copies of tiles."""
     if X.flags.aligned and X.strides[1] == X.itemsize and X.strides[0] >= 0:
         yield slice(0, X.shape[0]), X
     else:
@@ -172,10 +174,10 @@ def project(
     X: Rows, buckets: Buckets, weights: Floats, out: Floats, *waves: Any, apart: bool = True,
     stream: bool = False,
 ) -> bool:  # fmt: skip
-    """Write the sums of rows to out, or their waves, given as (scale, phase, stream).
+    """Write the sums of rows to out, or with `waves` (scale, phase, stream) cosines and sines.
 
-    `apart`: each pass has blocks of its own, as many as `shares` says; `stream`: sums of dense rows
-    go past the cache. Returns whether all sums are finite.
+    `apart`: each pass has its own blocks, as `shares` divides them. `stream`: sums of dense rows
+    are stored past the cache. Return whether all sums are finite.
     """
     by = contiguous(weights, out.dtype)
     kernel: Any
@@ -219,7 +221,7 @@ def block_projection(X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blo
     Parameters
     ----------
     X : array-like of shape (n, D)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     buckets : array-like of int of shape (passes, D)
         From 0 to n_blocks - 1.
     weights : array-like of shape (passes, D)
@@ -263,7 +265,7 @@ def block_fourier_features(
     Parameters
     ----------
     X : array-like of shape (n, D)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     buckets : array-like of int of shape (passes, D)
         From 0 to ceil(F / 2) - 1.
     weights : array-like of shape (passes, D)
@@ -299,7 +301,7 @@ def block_fourier_features(
 
 
 class _BlockMap(SumMap):
-    """Blocks, drawn once, and the Hadamard mix before them."""
+    """Base of both maps: blocks, and the Hadamard mix before them."""
 
     _state = stored(
         _signs=doubles("n_features_in_") | nothing(),
@@ -311,14 +313,14 @@ class _BlockMap(SumMap):
     mix: Mix
     buckets_: Buckets
     weights_: Doubles
-    _signs: Any  # before the transform, over the root of its size; None: no mix
-    _scale: float | Doubles = 1.0  # of the columns; without a mix weights_ have it
+    _signs: Any  # signs of the mix over the root of its size; None: no mix
+    _scale: float | Doubles = 1.0  # scales of the columns, for the mix
 
     def _check_state(self) -> None:
         check_passes(self.buckets_, self._n_features_out)
 
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
-        """Check what both have, draw the mix; return how many coordinates blocks are made of."""
+        """Check parameters and draw the mix; return the coordinates of the blocks, and draws."""
         if self._n_features_out > MOST:
             raise ValueError(f"n_components={self.n_components} is too large; use at most {MOST}")
         check_choice("arrangement", self.arrangement, get_args(Arrangement))
@@ -332,7 +334,7 @@ class _BlockMap(SumMap):
         return padded, rng
 
     def _cast(self, dtype: DTypeLike) -> Any:
-        """Return the weights, and what rows are multiplied by before the transform."""
+        """Return the weights, and the factors of rows before the transform, in a dtype."""
         return cast_once(self, dtype, _weights_and_signs, self.weights_, self._signs, self._scale)
 
     def _mixed(self, tile: Rows) -> Floats:
@@ -342,7 +344,7 @@ class _BlockMap(SumMap):
         return hadamard_transform(padded)
 
     def _sum(self, X: Rows, out: Floats, *waves: Any, stream: bool = False) -> bool:
-        """Write the sums of blocks, or their waves; whether all are finite, as they are of X."""
+        """Write the sums of blocks, or cosines and sines; return whether all are finite."""
         weights = self._cast(X.dtype)[0]
         if self._signs is None:
             finite = project(X, self.buckets_, weights, out, *waves, stream=stream)
@@ -350,7 +352,7 @@ class _BlockMap(SumMap):
             finite = True
             for rows in tiles(X.shape[0], self.buckets_.shape[1] * X.dtype.itemsize):
                 finite &= project(self._mixed(X[rows]), self.buckets_, weights, out[rows], *waves)
-        if not finite:  # every coordinate is in a sum, which would tell
+        if not finite:
             self._check_finite(X)
         return finite
 
@@ -391,7 +393,7 @@ class BlockProjection(_BlockMap, Projection):
     weights_ : ndarray of shape (passes, D)
         The number it is multiplied by.
     components_ : sparse array of shape (n_components, D)
-        S; its transpose is the adjoint. With mix a dense array, made when it is asked for.
+        S; its transpose is the adjoint. With mix a dense array, computed at each access.
 
     See Also
     --------
@@ -439,7 +441,7 @@ class BlockProjection(_BlockMap, Projection):
         self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Draw the blocks and their values; of X only the number of columns matters."""
+        """Draw the blocks and their values; only the number of columns of X matters."""
         check_choice("values", self.values, get_args(Values))
         dim, rng = self._start(rows.X)
         parts = shares(self._n_features_out, -(-self._n_features_out // dim))
@@ -589,7 +591,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
                 f"mix={self.mix!r} rotates the rows, but {kernel!r} depends on the axes; use "
                 "mix=None, or the kernel Exponential"
             )
-        # In three dimensions the spherical kernel has a meaning, and so it has for blocks of three.
+        # The spherical kernel is defined in at most three dimensions, and so for blocks of three.
         if kernel.max_dim is None:
             kernel = rows.resolve(kernel)
         else:
@@ -600,17 +602,17 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         scale = np.broadcast_to(kernel.scale(), X.shape[1])
         buckets, weights, factors = [], [], []
         self.block_size_, first = dim, 0
-        for kept in self.n_blocks_:
-            n_blocks = kept if kernel.max_dim is None else most
+        for n_used in self.n_blocks_:
+            n_blocks = n_used if kernel.max_dim is None else most
             bucket = assign_blocks(dim, n_blocks, self.arrangement, rng)
             sizes = np.bincount(bucket, minlength=n_blocks)
             weight = draw_frequencies(kernel, bucket, sizes, rng) / math.pi
-            used = bucket < kept  # blocks of the spherical kernel can't be made larger
+            used = bucket < n_used  # blocks of the spherical kernel can't be made larger
             buckets.append(np.where(used, first + bucket, first))
             weights.append(np.where(used, weight, 0.0))
             factors.append(np.where(used, dim / sizes[bucket], 0.0))
-            self.block_size_ = min(self.block_size_, int(sizes[:kept].min()))
-            first += kept
+            self.block_size_ = min(self.block_size_, int(sizes[:n_used].min()))
+            first += n_used
         self.buckets_ = np.array(buckets, dtype=np.int32)
         self.weights_ = np.array(weights)
         self._scale = scale.astype(np.float64)
@@ -621,7 +623,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         self._measure(X, np.array(factors), min(most, first))
 
     def _measure(self, X: Rows, factors: Doubles, n_blocks: int) -> None:
-        """Set what is expected of these blocks, on pairs of training rows, and warn."""
+        """Set the expected errors, from pairs of training rows, and warn of large ones."""
         exact, bias, variance = [], [], []
         for delta in differences(X, _PAIRS):
             powers = np.abs(self._scaled(delta)) ** self.kernel_.distance_power
@@ -638,11 +640,11 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         self.expected_bias_ = float(biases.mean())
         self.expected_error_ = float(np.sqrt(np.mean(biases**2 + np.concatenate(variance))))
         rms = float(np.sqrt(np.mean(biases**2)))
-        if doubt := self._doubt(np.concatenate(exact), rms, n_blocks):
-            warn(doubt, UserWarning)
+        if problem := self._problem(np.concatenate(exact), rms, n_blocks):
+            warn(problem, UserWarning)
 
-    def _doubt(self, values: Doubles, rms: float, n_blocks: int) -> str:
-        """Say what is wrong with these blocks, if it is, given kernel values and the bias."""
+    def _problem(self, values: Doubles, rms: float, n_blocks: int) -> str:
+        """Describe a problem of these blocks, given kernel values and the bias, or return ''."""
         off = f"on these data the kernel is off by {rms:.2g} however many features there are"
         size, turns = self.block_size_, self.mix is None and self.kernel_.rotation_invariant
         if n_blocks > 1 and size < FEW and self.kernel_.max_dim is None:
@@ -672,7 +674,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         check_passes(self.buckets_, -(-self._n_features_out // 2))
 
     def _scaled(self, delta: Doubles) -> Floats:
-        """Return differences of rows as blocks take them: scaled, and mixed where rows are."""
+        """Return scaled differences of rows, mixed if rows are."""
         return delta * self._scale if self._signs is None else self._mixed(delta)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> bool:
@@ -691,7 +693,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
 
 
 def most_blocks(kernel: Kernel, dim: int, block_size: Any) -> int:
-    """How many blocks a pass may have."""
+    """Return the largest number of blocks in a pass."""
     if kernel.max_dim is not None:
         auto = block_size == "auto"
         size = kernel.max_dim if auto else check_integer("block_size", block_size, 1)

@@ -22,15 +22,15 @@ from .block import Arrangement, Values, as_additive
 
 __all__ = ["energy_variance", "kernel_moments", "projection_moments", "projection_variance"]
 
-# Kernels whose moments are known, by the number that `variances` knows them by; a Laplacian's
-# distance is another, its law the same.
+# Kernels with known moments, by their number in `variances`. A Laplacian is an Exponential of
+# another distance.
 _KNOWN: tuple[Any, ...] = (Gaussian, (Exponential, Laplacian), Spherical)
-# The kernels of Propositions 4.3 and 4.4, whose names mean the parameter 1 here.
+# The kernels of Propositions 4.3 and 4.4, with the parameter 1.
 _UNIT = {"gaussian": Gaussian, "exponential": Exponential, "spherical": Spherical}
 
 
-def _variance(kernel: Any, delta: ArrayLike, n_blocks: int, arrangement: Any, *given: bool) -> Any:
-    """Return what a kernel gives for a difference, a float, or for each of its rows."""
+def _variance(moment: Any, delta: ArrayLike, n_blocks: int, arrangement: Any, *args: bool) -> Any:
+    """Return a compiled variance of a difference, a float, or of each row of differences."""
     check_choice("arrangement", arrangement, get_args(Arrangement))
     array = np.ascontiguousarray(delta, dtype=np.float64)
     if array.ndim not in (1, 2) or array.shape[-1] < 1:
@@ -39,7 +39,7 @@ def _variance(kernel: Any, delta: ArrayLike, n_blocks: int, arrangement: Any, *g
         )
     rows, k = np.atleast_2d(array), check_integer("n_blocks", n_blocks, 1)
     out = np.empty(len(rows))
-    kernel(rows, k, arrangement == "stratified", *given, out, n_threads(rows.size))
+    moment(rows, k, arrangement == "stratified", *args, out, n_threads(rows.size))
     return out if array.ndim > 1 else float(out[0])
 
 
@@ -180,8 +180,7 @@ def kernel_moments(
 
 
 def _broadcast(mean: ArrayLike, std: ArrayLike) -> tuple[Doubles, Doubles]:
-    both = (np.asarray(each, dtype=np.float64) for each in (mean, std))
-    means, stds = np.broadcast_arrays(*both)
+    means, stds = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(std, np.float64))
     if not (np.isfinite(means).all() and np.isfinite(stds).all() and (stds >= 0).all()):
         raise ValueError(f"mean={mean!r} and std={std!r} must be finite numbers, and std >= 0")
     return means, stds

@@ -30,7 +30,7 @@ from .block_moments import energy_variance
 
 __all__ = ["BlockReport", "block_report"]
 
-# Bias that a report is content with, root mean square over pairs.
+# A bias of at most this, root mean square over pairs, is called small.
 ACCEPTED = 0.01
 
 
@@ -100,38 +100,40 @@ class BlockReport:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Return advice on what to change, as sentences."""
-        said = []
+        """Advice on what to change, as sentences."""
+        sentences = []
         spiky = self.effective_k < 0.75 * self.n_blocks and self.kernel.rotation_invariant
         if self.n_blocks == 1:
-            said.append("one block holds all coordinates: no bias, and plain random features")
+            sentences.append("one block holds all coordinates: no bias, and plain random features")
         elif self.bias_rms <= ACCEPTED:
-            said.append("the bias is small: take as many features as the error asks for")
+            sentences.append("the bias is small: take as many features as the error asks for")
         elif spiky and self.mix is None:
-            said.append(
+            sentences.append(
                 "use mix='hadamard': the differences are in few coordinates, so that the blocks "
                 "are unequal; it spreads them evenly"
             )
         else:
             wanted = math.ceil(self.block_size * self.bias_rms / ACCEPTED)
             if 2 * wanted <= self.n_features:
-                said.append(
+                sentences.append(
                     f"use block_size={wanted}, where the bias is about {ACCEPTED}; more features "
                     "don't lower it"
                 )
             else:
-                said.append(
+                sentences.append(
                     "leave this method: no block size makes the bias small; use "
                     "GegenbauerFeatures, or random features of whole rows"
                 )
         if self.std_arrangement > 0.5 * self.std_independent > 0:
-            said.append(
+            sentences.append(
                 "the arrangement has a large part in the error: several passes, so n_components "
                 f"well above {2 * self.n_blocks}, average it"
             )
         if self.kernel_mean < 1e-3 or self.kernel_mean > 0.999:
-            said.append("the kernel is nearly constant on these pairs: look at its scale first")
-        return tuple(said)
+            sentences.append(
+                "the kernel is nearly constant on these pairs: look at its scale first"
+            )
+        return tuple(sentences)
 
     def __str__(self) -> str:
         low, high = self.bias_interval
@@ -233,7 +235,7 @@ def block_report(
     features = BlockFourierFeatures(
         kernel, 2, block_size=block_size, arrangement=arrangement, mix=mix, random_state=for_mix
     )
-    with collected_warnings():  # the report says it
+    with collected_warnings():  # the report has them as advice
         features.fit(X)
     X = features._validate(X, reset=False)
     if X.shape[0] < 2:
@@ -242,8 +244,7 @@ def block_report(
         )
     dim = features.buckets_.shape[1]
     n_blocks = most_blocks(features.kernel_, dim, block_size)
-    drawn = [assign_blocks(dim, n_blocks, arrangement, for_blocks) for _ in range(n_draws)]
-    draws = [_Draw(each, np.bincount(each, minlength=n_blocks)) for each in drawn]
+    draws = [_Draw.of(dim, n_blocks, arrangement, for_blocks) for _ in range(n_draws)]
     pairs = _of_pairs(features, differences(X, n_pairs, for_pairs), draws)
     before, after = _correlations(X, draws[0].buckets)
     return BlockReport(
@@ -262,13 +263,19 @@ def block_report(
 
 
 class _Draw(NamedTuple):
-    """One arrangement: the block of each coordinate, and the coordinates of each block."""
+    """One arrangement: the block of each coordinate, and the sizes of the blocks."""
 
     buckets: NDArray[np.intp]
     sizes: NDArray[np.intp]
 
+    @classmethod
+    def of(cls, dim: int, n_blocks: int, rule: Arrangement, rng: np.random.Generator) -> "_Draw":
+        """Draw an arrangement."""
+        buckets = assign_blocks(dim, n_blocks, rule, rng)
+        return cls(buckets, np.bincount(buckets, minlength=n_blocks))
+
     def energies(self, powers: Doubles) -> Doubles:
-        """Return what each block says the sum over all coordinates is, row by row."""
+        """Return the estimates of the sum over all coordinates by each block, row by row."""
         sums = np.empty((len(powers), self.sizes.size))
         shares = (self.buckets.size / self.sizes)[self.buckets]
         project(powers, self.buckets[None].astype(np.int32), shares[None], sums)
@@ -276,9 +283,9 @@ class _Draw(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """What blocks do to each pair of rows: all arrays of shape (n_pairs,), but `means`."""
+    """Errors of each pair of rows, in arrays of shape (n_pairs,), except for `means`."""
 
-    means: Doubles  # of the estimate given the blocks, (n_pairs, n_draws)
+    means: Doubles  # means of the estimate given the blocks, (n_pairs, n_draws)
     within: Doubles  # variance of the estimate given the blocks
     exact: Doubles  # k(x, y)
     independent: Doubles  # variance with whole frequencies
@@ -292,7 +299,7 @@ class _Pairs(NamedTuple):
 def _of_pairs(
     features: BlockFourierFeatures, deltas: Iterable[Doubles], draws: list[_Draw]
 ) -> _Pairs:
-    """Look at pairs of rows, a few at a time, with the blocks of each draw."""
+    """Measure pairs of rows, a few at a time, with the blocks of each draw."""
     kernel = features.kernel_
     means: list[Doubles] = []
     rows: list[tuple[float, ...]] = []  # the other fields of each pair
@@ -312,7 +319,7 @@ def _of_pairs(
 def _whole(
     features: BlockFourierFeatures, powers: Doubles, n_blocks: int
 ) -> tuple[float, float, float]:
-    """Of one pair: k, the variance with whole frequencies, the bias to second order."""
+    """Return of one pair k, the variance with whole frequencies, and the second-order bias."""
     kernel, total = features.kernel_, powers.sum()
     step = 0.01 * total
     below, value, above = kernel.profile_of_sums(total + step * np.array([-1.0, 0.0, 1.0]))
@@ -323,19 +330,19 @@ def _whole(
 
 
 def _inequality(energies: Doubles) -> tuple[float, float, float, float]:
-    """Of the energies of a pair's blocks: (M/m)^2, the effective k, Shapiro and Wilk's W and p."""
+    """Return (M/m)^2, the effective k, and Shapiro and Wilk's W and p of blocks' energies."""
     total, squares = energies.sum(), energies @ energies
     smallest = energies.min()
     spread = energies.max() / smallest if smallest > 0 else math.inf
     effective = total**2 / squares if squares else float(energies.size)
     if energies.size < 3 or np.ptp(energies) == 0:
         return spread, effective, math.nan, math.nan
-    test = shapiro(energies[:5000])  # p is not known beyond
+    test = shapiro(energies[:5000])  # p is known for up to 5,000
     return spread, effective, float(test.statistic), float(test.pvalue)
 
 
 def _summary(pairs: _Pairs) -> dict[str, Any]:
-    """Return the fields of a report that are about all pairs."""
+    """Return the fields of a report about all pairs."""
     off = pairs.means.mean(axis=1) - pairs.exact
     bias, n_draws = float(off.mean()), pairs.means.shape[1]
     of_draws = float(np.var((pairs.means - pairs.exact[:, None]).mean(axis=0), ddof=1)) / n_draws
@@ -361,20 +368,20 @@ def _summary(pairs: _Pairs) -> dict[str, Any]:
 
 
 def _correlations(X: Rows, buckets: NDArray[np.intp]) -> tuple[Doubles, Doubles]:
-    """|correlations| of the first 50 coordinates, in their order and in that of the blocks."""
+    """Return |correlations| of the first 50 coordinates, in their order and in that of blocks."""
     arranged = np.argsort(buckets[buckets.size - X.shape[1] :], kind="stable")
     sample = X[: min(X.shape[0], 1000)]
-    found = []
+    correlations = []
     for columns in (slice(0, 50), arranged[:50]):
         values = dense(sample[:, columns]).astype(np.float64)
         values -= values.mean(axis=0)
         norms = np.sqrt(np.einsum("ij,ij->j", values, values))
         values /= np.where(norms > 0, norms, 1.0)
-        found.append(np.abs(values.T @ values))
-    return found[0], found[1]
+        correlations.append(np.abs(values.T @ values))
+    return correlations[0], correlations[1]
 
 
 def _off_diagonal(matrix: Doubles) -> float:
-    """Mean beside the diagonal."""
+    """Return the mean of a matrix without its diagonal."""
     n = len(matrix)
     return float((matrix.sum() - np.trace(matrix)) / (n * (n - 1))) if n > 1 else 0.0

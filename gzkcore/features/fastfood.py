@@ -28,12 +28,13 @@ from .hadamard import hadamard_transform
 
 __all__ = ["FastfoodFeatures", "fastfood_frequencies"]
 
-# Smaller blocks would fill no vector; padding with zeros changes no angle's law.
+# The smallest block, which fills a vector; padding with zeros doesn't change the law of the angles.
 _LEAST_BLOCK = 16
-# Nearly orthogonal frequencies are the nearer to normal the larger their block, and take no longer.
+# The smallest block of orthogonal frequencies, which are nearer to normal in larger blocks.
 _LEAST_ORTHOGONAL_BLOCK = 256
-# Beside signs, times sqrt(n). Of what their lattice gives back of rows in one column it leaves
-# exp(-noise^2 pi^2 / 2), a thousandth; the cosines between frequencies are 2 noise / n.
+# Standard deviation of the noise of the signs, times sqrt(n). It leaves a share of
+# exp(-noise^2 pi^2 / 2), a thousandth, of the kernel that repeats on the lattice between rows that
+# differ in one column; the cosines between frequencies are 2 noise / n.
 _NOISE = 1.2
 
 BlockFrequencies: TypeAlias = Literal["orthogonal", "normal"]
@@ -77,7 +78,7 @@ def fastfood_frequencies(
     array([[ 0.707107, -0.707107],
            [-2.12132 ,  2.12132 ]])
     """
-    B, G, L = (np.asarray(each, dtype=np.float64) for each in (signs, normals, lengths))
+    B, G, L = (np.asarray(diagonal, np.float64) for diagonal in (signs, normals, lengths))
     mixed = hadamard_transform(np.diag(B)).T[np.asarray(permutation)]  # P H B
     V = hadamard_transform(np.ascontiguousarray((G[:, None] * mixed).T)).T
     scale: Doubles = L / (math.sqrt(B.size) * np.linalg.norm(G))
@@ -200,8 +201,8 @@ class FastfoodFeatures(KernelMap):
         most = max(self.n_features_in_, _LEAST_BLOCK)
         if size & (size - 1) or size < most or 2 * count * size < self._n_features_out:
             raise ValueError(
-                f"has {count} blocks of {size}; their size is a power of two >= {most}, and so "
-                f"many make {self._n_features_out} columns"
+                f"has {count} blocks of {size}; their size is a power of two >= {most}, and they "
+                f"make {self._n_features_out} columns"
             )
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
@@ -228,7 +229,7 @@ class FastfoodFeatures(KernelMap):
 def _in_half_turns(
     kernel: Kernel, dim: int, signs: Doubles, normals: Doubles, lengths: Doubles, dtype: DTypeLike
 ) -> tuple[Floats, Floats, Floats]:
-    """Return signs, normals and lengths, with which rows as they are give angles in half turns."""
+    """Return signs, normals and lengths for angles in half turns of unscaled rows."""
     scaled = signs.copy()
     scaled[:, :dim] *= kernel.scale()
     norms = np.linalg.norm(normals, axis=1, keepdims=True)

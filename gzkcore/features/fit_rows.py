@@ -1,4 +1,4 @@
-"""The rows that features are fitted to: all rows given, or a random sample of a source."""
+"""The rows that features are fitted to: all rows, or a random sample of a source."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -24,17 +24,17 @@ class FitRows:
     """Rows to fit to, with statistics of all rows if these are a sample."""
 
     X: Rows
-    weight: Doubles | None = None  # of the rows, > 0; None: 1 each
-    survey: Survey | None = None  # of all rows; None: these are all, and have no weights
-    source: Any = None  # all rows, where X is a sample of them
-    used: Integers | None = None  # which of the rows given these are, where some were left out
-    columns: Any = None  # which of the columns of the source these are; None: all
-    y: Any = None  # targets of the rows given, those left out included, for kernels that learn
-    names: Any = None  # of the columns of X, by which kernels may name them
+    weight: Doubles | None = None  # weights of the rows, > 0; None: 1 each
+    survey: Survey | None = None  # statistics of all rows; None: X is all, without weights
+    source: Any = None  # all rows, if X is a sample of them
+    used: Integers | None = None  # indices of X in the rows of fit, without those of weight 0
+    columns: Any = None  # columns of the source in X; None: all
+    y: Any = None  # targets of the rows of fit, for kernels that learn
+    names: Any = None  # names of the columns of X, for kernels
 
     @classmethod
     def of_array(cls, X: Rows, sample_weight: Any, y: Any = None, names: Any = None) -> "FitRows":
-        """Take valid rows with their weights, and targets; equal weights are none."""
+        """Take valid rows with weights and targets; equal weights are dropped."""
         X, weight, used = without_zeros(X, sample_weight)
         if X.shape[0] == 0:
             raise ValueError("sample_weight is zero for every row; give some a weight > 0")
@@ -45,13 +45,13 @@ class FitRows:
 
     @classmethod
     def of_survey(cls, X: Rows, survey: Survey, source: Any = None, names: Any = None) -> "FitRows":
-        """Take the sample of a survey, valid rows: of the source, or all there are."""
+        """Take the rows of a survey, valid ones: a sample of the source, or all."""
         if survey.complete:
             return cls.of_array(X, survey.weight, survey.targets, names)
         return cls(X, survey.weight, survey, source, y=survey.targets, names=names)
 
     def part(self, columns: Any) -> "FitRows":
-        """Return these rows with some of their columns, where they had all."""
+        """Return these rows with some of all columns."""
         survey, X = self.survey, self.X[:, columns]
         if survey is not None:
             mean, squares = survey.mean[columns], survey.squares[columns]
@@ -76,20 +76,20 @@ class FitRows:
         return _mean(self.X) if self.survey is None else self.survey.mean
 
     def resolve(self, kernel: Any) -> Any:
-        """Resolve a kernel on all rows, its columns by their names where it has them."""
+        """Resolve a kernel on all rows, whose columns it may name."""
         kernel = self.learned(kernel)
         known = kernel if self.survey is None else settled(kernel, self.survey)
         return known.resolve(self.X, self.names)
 
     def learned(self, kernel: Any) -> Any:
-        """Return a kernel with what there is to be learned from the targets, if there are any."""
+        """Return a kernel with the parameters learned from the targets, if any."""
         if self.y is None or not asks_targets(kernel):
             return kernel
         y = self.y if self.used is None else _safe_indexing(self.y, self.used)
         return learned_or_plain(kernel, self.X, y, self.names, self.weight)
 
     def numbers(self, rows: Integers) -> Integers:
-        """Return which of the rows given some of these are."""
+        """Return the indices of these rows in the rows of fit."""
         return rows if self.used is None else self.used[rows]
 
     def reduce(
@@ -98,9 +98,9 @@ class FitRows:
         merge: Callable[[Sequence[Any]], Any],
         check: Callable[[Any], Rows],
     ) -> Any:
-        """Return work(rows, weight) of all rows, in a further pass where these are a sample.
+        """Return work(rows, weight) of all rows, by another pass if these are a sample.
 
-        Results of batches are merged; check(rows) returns those of a batch as valid rows.
+        Results of batches are merged; check(rows) validates the rows of a batch.
         """
         if self.source is None:
             return work(self.X, self.weight)
@@ -114,7 +114,7 @@ def _of_batch(
     columns: Any,
     batch: Batch,
 ) -> Any:
-    """Return work(rows, weight) of a batch, None where all its rows have the weight 0."""
+    """Return work(rows, weight) of a batch, None if all weights are 0."""
     X, weight, _ = without_zeros(rows_of(batch.X), batch.sample_weight)
     if X.shape[0] == 0:
         return None
@@ -122,8 +122,8 @@ def _of_batch(
 
 
 def _merged(merge: Callable[[Sequence[Any]], Any], parts: Sequence[Any]) -> Any:
-    found = [part for part in parts if part is not None]
-    return merge(found) if len(found) > 1 else found[0] if found else None
+    parts = [part for part in parts if part is not None]
+    return merge(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def _mean(X: Rows) -> Doubles:
@@ -139,7 +139,7 @@ def _mean(X: Rows) -> Doubles:
 
 
 def asks_no_rows(features: Any) -> bool:
-    """Say whether features come out the same whatever rows they are fitted to."""
+    """Return whether fitted features do not depend on the rows."""
     known = getattr(features, "_asks_no_rows", None)
     return isinstance(features, FrozenEstimator) or (known is not None and bool(known()))
 
@@ -147,12 +147,10 @@ def asks_no_rows(features: Any) -> bool:
 def fit_features(features: Any, source: Any, survey: Survey, names: Any = None) -> Any:
     """Fit features to a source that can be read again, given the survey of its rows.
 
-    Up to SAMPLE_ROWS rows are put together, and the fit is the ordinary one. Of more rows a random
-    sample takes their place: features of this package also get the survey of all rows, and read
-    the source again for norms; those of others see the sample, but for gamma="scale".
-
-    Return `features`, or where gamma was "scale" in those of others (as in
-    `sklearn.kernel_approximation.RBFSampler`), a fitted clone whose gamma is a number.
+    Up to SAMPLE_ROWS rows are fitted as in one array, of more rows a random sample. Features of
+    this package also use the survey of all rows, and read the source again for norms; others use
+    the sample, except for gamma="scale" (as in `sklearn.kernel_approximation.RBFSampler`): then a
+    fitted clone is returned, whose gamma is a number.
     """
     if hasattr(features, "_fit_sample"):
         return features._fit_sample(survey, source, names)
@@ -167,7 +165,7 @@ def fit_features(features: Any, source: Any, survey: Survey, names: Any = None) 
 
 
 def settled(kernel: Any, survey: Survey) -> Any:
-    """Return a kernel with gamma="scale" worked out from all rows."""
+    """Return a kernel whose gamma="scale" is computed from all rows."""
     gamma = getattr(kernel, "gamma", None)
     if not isinstance(gamma, str) or gamma != "scale":
         return kernel

@@ -31,7 +31,16 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
-from .base import KernelMap, cast_once, contiguous, packed, tiles, warn_if_trivial
+from .base import (
+    FEW_COLUMNS,
+    LANES,
+    KernelMap,
+    cast_once,
+    contiguous,
+    packed,
+    tiles,
+    warn_if_trivial,
+)
 from .fit_rows import FitRows
 
 __all__ = [
@@ -43,15 +52,13 @@ __all__ = [
     "sample_frequencies",
 ]
 
-Frequencies: TypeAlias = Literal["iid", "orthogonal", "qmc"]
-FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
+FrequencyRule: TypeAlias = Literal["iid", "orthogonal", "qmc"]
+FREQUENCIES: tuple[FrequencyRule, ...] = get_args(FrequencyRule)
 
-# Up to so many columns of X the kernel multiplies by itself, from there on BLAS is faster.
-_FEW_COLUMNS = 32
-# Frequencies are padded to whole vectors of any instruction set.
-_LANES = 16
-# Dimensions up to which importance sampling is of use, and those that Sobol's sequence has.
-_MOST_DIMS_MODIFIED, _MOST_DIMS_SOBOL = 3, 21201
+# The largest dimension for importance sampling, whose variance grows fast.
+_MOST_DIMS_MODIFIED = 3
+# The dimensions of Sobol's sequence.
+_MOST_DIMS_SOBOL = 21201
 
 
 def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float = 0.0) -> Floats:
@@ -62,7 +69,7 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     W : array-like of shape (n_frequencies, dim)
         At least ceil(F / 2) frequencies.
     n_components : int
@@ -173,7 +180,11 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
 
 
 def sample_frequencies(
-    kernel: Kernel, n_frequencies: int, dim: int, frequencies: Frequencies = "iid", rng: Seed = None
+    kernel: Kernel,
+    n_frequencies: int,
+    dim: int,
+    frequencies: FrequencyRule = "iid",
+    rng: Seed = None,
 ) -> Doubles:
     """Draw frequencies from the spectrum of a kernel, as `RandomFourierFeatures` does.
 
@@ -240,7 +251,7 @@ def sample_frequencies(
 
 
 class _Fourier(KernelMap):
-    """What maps of cosines and sines share: `frequencies_`, `phase_`, and their use."""
+    """Base of the maps of cosines and sines, with `frequencies_` and `phase_`."""
 
     _state = stored(
         frequencies_=doubles(lambda of: -(-of._n_features_out // 2), "n_features_in_"),
@@ -251,7 +262,7 @@ class _Fourier(KernelMap):
     phase_: float
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
-        # Frequencies as drawn, as kernels take them, and up to three more where they are made.
+        # Frequencies, their half turns, and up to three copies while they are drawn.
         return 8.0 * width * (1 + 2.5 * columns)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
@@ -327,7 +338,7 @@ class RandomFourierFeatures(_Fourier):
         kernel: str | Kernel = "gaussian",
         n_components: int = 1024,
         *,
-        frequencies: Frequencies = "iid",
+        frequencies: FrequencyRule = "iid",
         random_state: Seed = None,
     ) -> None:
         super().__init__(kernel, n_components, random_state=random_state)
@@ -449,7 +460,7 @@ class ModifiedFourierFeatures(_Fourier):
 def _half_turns(frequencies: Doubles, dtype: DTypeLike) -> Floats:
     """Return frequencies over pi as columns, padded with zeros to whole vectors."""
     count, dim = frequencies.shape
-    W = np.zeros((dim, -(-count // _LANES) * _LANES), dtype=dtype)
+    W = np.zeros((dim, -(-count // LANES) * LANES), dtype=dtype)
     W[:, :count] = contiguous(frequencies.T / math.pi, dtype)
     return W
 
@@ -457,7 +468,7 @@ def _half_turns(frequencies: Doubles, dtype: DTypeLike) -> Floats:
 def _weighted_half_turns(
     frequencies: Doubles, weights: Doubles, width: int, dtype: DTypeLike
 ) -> tuple[Floats, Floats]:
-    """Return the same, and the weight of each column of the features."""
+    """Return frequencies in half turns, and the weight of each column of the features."""
     factors = np.concatenate([weights[: width // 2], weights])
     return _half_turns(frequencies, dtype), factors.astype(dtype)
 
@@ -470,21 +481,21 @@ def _fill(X: Rows, W: Floats, phase: float, out: Floats, stream: bool) -> None:
         threads = n_threads((X.nnz + 12 * X.shape[0]) * W.shape[1])
         _fourier.fourier_features_sparse(X.data, X.indices, X.indptr, W, *rest, stream, threads)
         return
-    blas, threads = dim > _FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
+    blas, threads = dim > FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
     with limit_blas(1) if blas else nullcontext():
         _fourier.fourier_features(packed(X), W, *rest, blas, stream, threads)
 
 
 def _normal_outside(dim: int, radius: float) -> float:
-    """P(|w| > radius) for a standard normal w."""
+    """Return P(|w| > radius) for a standard normal w."""
     return float(1 - gammainc(dim / 2, radius**2 / 2))
 
 
 def _spread_evenly(m: int, dim: int, radius: float, rng: np.random.Generator) -> Doubles:
-    """Draw from the uniform law in a ball, and beyond it from the normal law."""
+    """Draw uniformly in a ball, and outside it from the normal distribution."""
     directions = sample_directions(m, dim, "iid", rng)
     outside = _normal_outside(dim, radius)
-    level = rng.random(m)  # of the norm: a share `outside` of the draws lies beyond the ball
+    level = rng.random(m)  # quantiles of the norms, of which a share `outside` is beyond the ball
     inner = radius * (np.maximum(level - outside, 0.0) / (1 - outside)) ** (1 / dim)
     outer = np.sqrt(2 * gammainccinv(dim / 2, np.minimum(level, outside)))
     norms: Doubles = np.where(level < outside, outer, inner)

@@ -60,7 +60,7 @@ from .gegenbauer_base import GegenbauerMap
 from .gegenbauer_columns import features_in_halves, gegenbauer_features
 from .gegenbauer_layout import (
     BASES,
-    ROUNDING,
+    INTERPOLATION_ERROR,
     Basis,
     Layout,
     adapted,
@@ -71,7 +71,7 @@ from .gegenbauer_layout import (
     of_harmonics,
 )
 from .polar import reduce_rows
-from .principal_axes import error_on_sample
+from .principal_axes import error_on_sample, rows_for_errors
 
 __all__ = [
     "GegenbauerFeatures",
@@ -81,10 +81,8 @@ __all__ = [
     "gegenbauer_features",
 ]
 
-# Pairs of rows that show what a projection does to the kernel.
+# Pairs of rows on which the error of a projection is measured.
 _SAMPLE_PAIRS = 1000
-# Rows on which columns that are adapted to the data measure their errors.
-_ERROR_ROWS = 512
 
 
 class GegenbauerFeatures(GegenbauerMap):
@@ -248,7 +246,7 @@ class GegenbauerFeatures(GegenbauerMap):
         return base
 
     def column_scales(self, kernel: Kernel) -> Doubles:
-        """Return what turns the base's columns into the features of a resolved kernel."""
+        """Return the factors of the base's columns for a resolved kernel."""
         layout = self.rescaled(kernel)._layout
         rim = np.full(1, layout.radial.shell[1])
         scales = np.zeros(self._n_features_out)  # 0 for free columns
@@ -273,9 +271,9 @@ class GegenbauerFeatures(GegenbauerMap):
         return other
 
     def column_energies(self) -> Doubles:
-        """Return the mean squares of the exact columns, in order, as if directions were uniform.
+        """Return the mean squares of the exact columns for uniform directions.
 
-        They fall from column to column where all are exact.
+        They decrease from column to column if all columns are exact.
         """
         check_is_fitted(self, "kernel_")
         radial, functions = self._layout.radial, self._layout.functions
@@ -333,7 +331,7 @@ class GegenbauerFeatures(GegenbauerMap):
             return check_positive("tol", self.tol)
         if self.tol != "auto":
             raise ValueError(f"tol={self.tol!r} is unknown; use a number > 0 or 'auto'")
-        # Random columns are far less accurate, and the dtype must not change the draws: one value.
+        # One value for random columns: they are less accurate, and draws don't depend on the dtype.
         return 1e-12 if dtype == np.float64 and self.basis != "random" else 1e-7
 
     def _choose_center(self, rows: FitRows) -> Doubles | None:
@@ -358,7 +356,7 @@ class GegenbauerFeatures(GegenbauerMap):
         self.center_ = np.asarray(reduce_rows(self.reducer_, rows.mean[None])[0])
         largest = around_origin.max()
         thin = largest - around_origin.min() <= SPHERE * largest
-        # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
+        # The mean is the better centre of a small cap of a sphere, or a cloud far from the origin.
         return None if thin and self._norms(rows).max() > 0.1 * largest else self.center_
 
     def _expand(self, shell: tuple[float, float], norms: Doubles, near: float, X: Rows) -> None:
@@ -386,7 +384,7 @@ class GegenbauerFeatures(GegenbauerMap):
             )
 
     def _take(self, layout: Layout) -> None:
-        """Take this layout, and say in the fitted attributes what it is."""
+        """Set the layout, and the fitted attributes that describe it."""
         self._layout = layout
         self.__dict__.update(layout.attributes())
         if layout.axes is None:
@@ -396,14 +394,14 @@ class GegenbauerFeatures(GegenbauerMap):
 
     def _measure(self, X: Rows) -> None:
         """Set the errors of columns that are adapted to X to those on some rows of it."""
-        sample = X[:: max(1, X.shape[0] // _ERROR_ROWS)][:_ERROR_ROWS]
+        sample = rows_for_errors(X)
         unit, norms = self._polar(sample)
         Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
         self._layout.fill(unit, norms, Z, False)
         self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
         mine = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         missing = self._layout.radial.diagonal(norms) - mine
-        self.truncation_error_ = float(max(missing.max(), 0.0)) + ROUNDING
+        self.truncation_error_ = float(max(missing.max(), 0.0)) + INTERPOLATION_ERROR
 
     def _flops(self, density: float) -> float:
         dim, entries = float(self.dim_), density * float(self.n_features_in_)
@@ -576,8 +574,8 @@ def feature_operator(
     root = np.tile(np.sqrt(weights), order)
     pieces = list(tiles(rows.shape[0], 8 * (degree + 1) * order))
 
-    def given(tile: slice) -> tuple[Floats, Doubles, Doubles]:
-        """Return unit rows, the nodes, and what multiplies P_d^l for each row."""
+    def factors(tile: slice) -> tuple[Floats, Doubles, Doubles]:
+        """Return unit rows, the nodes, and the factors of P_d^l for each row."""
         unit, norms = features._polar(rows[tile], tile.start)
         values = features._layout.radial.exact(norms).reshape(norms.size, degree + 1, order)
         return unit, columns, values * sizes
@@ -589,14 +587,14 @@ def feature_operator(
         values = np.zeros((order, m, v.shape[1]))
         v = np.ascontiguousarray(v, dtype=np.float64)
         for tile in pieces:
-            _gegenbauer.apply_operator(*given(tile), v[tile], values, threads(v))
+            _gegenbauer.apply_operator(*factors(tile), v[tile], values, threads(v))
         return root[:, None] * values.reshape(root.size, v.shape[1])
 
     def adjoint(f: Doubles) -> Doubles:
         values = np.ascontiguousarray(root[:, None] * f).reshape(order, m, f.shape[1])
         out = np.empty((rows.shape[0], f.shape[1]))
         for tile in pieces:
-            _gegenbauer.apply_adjoint(*given(tile), values, out[tile], threads(f))
+            _gegenbauer.apply_adjoint(*factors(tile), values, out[tile], threads(f))
         return out
 
     operator = LinearOperator(

@@ -51,7 +51,7 @@ _IN_FILES = {
 
 
 class GegenbauerMap(KernelMap):
-    """What both classes share: norms and centre, the loop over tiles, and files."""
+    """The base of both classes: norms and centre, the loop over tiles, and files."""
 
     _in_tiles = True
 
@@ -103,7 +103,7 @@ class GegenbauerMap(KernelMap):
 
     @property
     def _polar(self) -> Polar:
-        """What turns rows into unit rows and norms."""
+        """The map from rows to unit rows and norms."""
         return Polar(self.kernel_, self.dim_, self.reducer_, self.center_)
 
     def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -124,7 +124,7 @@ class GegenbauerMap(KernelMap):
         return self.fit(X, y, sample_weight)
 
     def _asks_no_rows(self) -> bool:
-        """Say whether the parameters leave nothing to the rows of a fit."""
+        """Return whether the map does not depend on the rows of a fit."""
         kernel = as_kernel(self.kernel)
         rules = any(isinstance(value, str) for value in kernel.get_params().values())
         adapts = vars(self).get("basis") == "adapted" or vars(self).get("reduce") is not None
@@ -173,18 +173,18 @@ class GegenbauerMap(KernelMap):
 
     def _norms(self, rows: FitRows) -> Norms:
         """Read the scaled norms of all rows."""
-        found: Norms = rows.reduce(
+        norms: Norms = rows.reduce(
             self._polar.norms, Norms.merge, functools.partial(self._validate, reset=False)
         )
-        return found
+        return norms
 
     def _choose_center(self, rows: FitRows) -> Doubles | None:
         return None
 
     def _read_norms(self, rows: FitRows) -> tuple[tuple[float, float], Doubles, float]:
-        """Return the shell of scaled norms and equally likely ones, from `radius` or the data.
+        """Return the shell of scaled norms, equally likely ones, and the largest reachable norm.
 
-        And the largest of the data that functions can reach: one row far out makes them no longer.
+        They come from `radius` or the data. A row far out does not lengthen the radial functions.
         """
         if self.kernel_.unit_sphere:
             return (1.0, 1.0), np.ones(1), math.inf
@@ -195,26 +195,26 @@ class GegenbauerMap(KernelMap):
             return (seen.min(), seen.max()), seen.quantile(likely), near
         low, high = _check_radius(self.radius)
         low, high = low * self._polar.unit, high * self._polar.unit
-        # Without looking at the data: uniform in the ball.
+        # Uniform in the ball, whatever the data.
         norms = high * (likely + (1 - likely) * (low / high) ** self.dim_) ** (1 / self.dim_)
         return (low, high), norms, math.inf
 
     def _warn_outside(self, nearest: float, furthest: float) -> None:
-        """Warn of points off the shell of the fit where the kernel is no longer represented."""
+        """Warn of points outside the shell of the fit where the error of the kernel is large."""
         radial = self._layout.radial
         low, high = radial.shell
         if radial.constant or (nearest >= low * (1 - SPHERE) and furthest <= high * (1 + SPHERE)):
             return
-        there = np.array([nearest, furthest])
-        largest = np.maximum(radial.diagonal(there), np.finfo(float).tiny)
-        errors = radial.residual(there, self._layout.kept) / largest
+        ends = np.array([nearest, furthest])
+        largest = np.maximum(radial.diagonal(ends), np.finfo(float).tiny)
+        errors = radial.residual(ends, self._layout.complete) / largest
         worst = int(np.argmax(errors))
         usual = self.truncation_error_ / max(float(radial.diagonal(np.array([high]))[0]), 1e-300)
         if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
             unit = self._polar.unit
             seen = f"{low / unit:.4g} to {high / unit:.4g}"
             warn(
-                f"points at distance {there[worst] / unit:.4g} from the centre lie outside the "
+                f"points at distance {ends[worst] / unit:.4g} from the centre lie outside the "
                 f"fit's {seen}, and the error of the kernel is up to {errors[worst]:.2g} there; "
                 "fit on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
@@ -225,7 +225,7 @@ class GegenbauerMap(KernelMap):
         self.__dict__.pop("_layout", None)
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps beside attributes, see `model_io`: the parts of the layout."""
+        """Return the data of a file beside attributes, see `model_io`: the parts of the layout."""
         if not hasattr(self, "_layout"):
             return {}
         parts = {name: getattr(self._layout, part) for name, part in _IN_FILES.items()}

@@ -19,9 +19,9 @@ from gzkcore.sphere.special import log_alpha
 
 from .base import STREAM_BYTES, cast_once
 
-# Horner's rule is used where it loses at most this factor of the digits of the type.
+# Horner's rule is used if cancellations multiply its rounding errors by at most this, by type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
-# Instead of beta it tells the kernel that powers are in halves.
+# The value of beta that stands for powers in halves.
 IN_HALVES = np.empty(0)
 
 
@@ -33,7 +33,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Unit rows; float32 is kept, everything else becomes float64.
+        Unit rows; float32 stays float32, everything else becomes float64.
     W : array-like of shape (m, d)
         Unit rows.
     radial : array-like of shape (n, q + 1) or (1, q + 1)
@@ -68,7 +68,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
 
 
 def summed_features(X: Floats, W: Doubles, radial: Doubles, halves: bool = False) -> Floats:
-    """Return `gegenbauer_features`, or `features_in_halves`, of arrays that nothing checks."""
+    """Return `gegenbauer_features`, or `features_in_halves`, without checks of the arrays."""
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
     out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
     matrix, beta = (rule.halves(), IN_HALVES) if halves else (None, None)
@@ -115,7 +115,7 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
 
 
 def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, Doubles, Doubles]:
-    """Return what is summed as arrays, or raise if the shapes don't fit together."""
+    """Return X, W and radial as arrays, or raise if their shapes don't match."""
     X = np.ascontiguousarray(as_floats("X", X))
     W = np.ascontiguousarray(W, dtype=np.float64)
     radial = np.ascontiguousarray(radial, dtype=np.float64)
@@ -131,7 +131,7 @@ def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, D
 
 
 def in_strips(W: Floats, dtype: DTypeLike) -> Floats:
-    """Return rows as columns, strip by strip, the last filled up with zeros."""
+    """Return rows as columns in strips, the last padded with zeros."""
     width = _gegenbauer.strip_columns()
     strips = empty_aligned((-(-len(W) // width), W.shape[1], width), dtype)
     strips[-1:] = 0
@@ -173,7 +173,7 @@ class Recurrence:
         self.beta = np.concatenate([[0.0], beta * self.tau**2])
         self.factor = np.exp(log_lead - np.arange(degree + 1) * math.log(self.tau))
         self.plain = np.zeros(degree + 1)
-        # Beyond 1e150 powers lose all digits, and `_where_safe` takes none of them.
+        # Powers beyond 1e150 lose all digits, and `_where_safe` never chooses them.
         self._monic = np.concatenate([[0.0], beta]), np.exp(np.minimum(log_lead, 345.0))
 
     def monomials(self) -> Doubles:
@@ -219,20 +219,20 @@ class Recurrence:
         stream: bool = False,
     ) -> None:
         """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where a matrix is given."""
-        given = self.coefficients(radial, matrix).astype(X.dtype)
+        coefficients = self.coefficients(radial, matrix).astype(X.dtype)
         if beta is None:
             beta = self.beta if matrix is None else self.plain
-        self.sum(X, self.scaled(W, matrix, X.dtype), given, out, beta, stream)
+        self.sum(X, self.scaled(W, matrix, X.dtype), coefficients, out, beta, stream)
 
     def coefficients(self, radial: Doubles, matrix: Doubles | None) -> Doubles:
-        """Return what multiplies the p_k for what multiplies the P_d^k.
+        """Return the coefficients of the p_k, given those of the P_d^k.
 
         `matrix` holds the P_d^k in powers; None: the p_k are those of the recurrence.
         """
         return radial * self.factor if matrix is None else row_products(radial, matrix)
 
     def scaled(self, W: Doubles, matrix: Doubles | None, dtype: DTypeLike) -> Floats:
-        """Return directions in the variable of the p_k, as the kernel reads them."""
+        """Return directions in the variable of the p_k, in strips."""
         return in_strips(W * (self.tau if matrix is None else 1.0), dtype)
 
     def sum(
@@ -244,7 +244,7 @@ class Recurrence:
         beta: Doubles,
         stream: bool,
     ) -> None:
-        """Set out = sum_k coefficients_k p_k, all in the dtype of X; see the kernel for `beta`."""
+        """Set out = sum_k coefficients_k p_k, all in the dtype of X."""
         _gegenbauer.gegenbauer_features(
             X, scaled, coefficients, beta.astype(X.dtype), out, stream,
             n_threads(out.size * self.beta.size),
@@ -252,7 +252,7 @@ class Recurrence:
 
 
 def _of_degrees() -> Any:
-    """Declare a matrix of as many rows and columns as there are degrees."""
+    """Declare a square matrix with a row for each degree."""
     size = lambda of: of.rule.beta.size  # noqa: E731
     return doubles(size, size)
 
@@ -289,11 +289,12 @@ class Directions:
                 "largest float; use a larger lengthscale (a smaller gamma), or basis='harmonic'"
             )
         self.rule = Recurrence(dim, int(degrees.max()))
-        self._horner: dict[str, Doubles] = {}  # the matrix of each type that is summed so
+        # Matrices of powers for the types that use one of Horner's rules.
+        self._horner: dict[str, Doubles] = {}
         self._halves: dict[str, Doubles] = {}
 
     def write(self, unit: Floats, coefficients: Floats, out: Floats, stream: bool) -> None:
-        """Write the columns, given what multiplies each power in each row; see `folded`."""
+        """Write the columns, given the coefficients of each row; see `folded`."""
         char = unit.dtype.char
         beta = self.rule.beta
         if self._matrix(char) is not None:
@@ -302,26 +303,26 @@ class Directions:
         self.rule.sum(unit, scaled, coefficients, out, beta, stream)
 
     def folded(self, radial: RadialFunctions, dtype: Any) -> Folded:
-        """Return what gives the coefficients of `write` at norms."""
+        """Return the function from norms to the coefficients of `write`."""
         return radial.folded(self.columns, functools.partial(self._coefficients, dtype.char))
 
     def _matrix(self, char: str) -> Doubles | None:
-        """Return the polynomials in powers, None where these would lose too many digits."""
+        """Return the polynomials in powers, None if these lose too many digits."""
         return self._horner.get(char, self._halves.get(char))
 
     def _scaled(self, W: Doubles, _: Any, dtype: Any) -> Floats:
         return self.rule.scaled(W, self._matrix(dtype.char), dtype)
 
     def _coefficients(self, char: str, values: Floats) -> Doubles:
-        """Return what multiplies each power, for values of the radial functions."""
+        """Return the coefficients of each row, given values of the radial functions."""
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
         return self.rule.coefficients(radial, self._matrix(char))
 
     def with_horner(self, values: Floats) -> Self:
-        """Return these columns, by one of Horner's rules for types where it is accurate enough.
+        """Return these columns with one of Horner's rules for types where it is accurate enough.
 
-        `values` are those of the radial functions at some norms.
+        `values` are the radial functions at some norms.
         """
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
@@ -334,7 +335,7 @@ class Directions:
 
 
 def _where_safe(matrix: Doubles, radial: Doubles, size: Doubles) -> dict[str, Doubles]:
-    """Return the matrix for each type to which its cancellations leave enough digits."""
+    """Return the matrix for each type that keeps enough digits of its sums."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sums = np.abs(radial @ matrix).sum(axis=1)
         some = sums != 0  # NaN too, which is never safe

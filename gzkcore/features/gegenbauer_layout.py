@@ -28,19 +28,21 @@ from .principal_axes import CHOICE, WIDER, principal_axes, strongest_columns
 Basis: TypeAlias = Literal["auto", "harmonic", "random", "hybrid", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 
-# The signs of i^l, real and imaginary parts together.
+# Signs of the degrees, modulo 4: of the real parts of i^l, then of the imaginary parts.
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-# What rounding may add to a kernel value: radial functions are interpolated to 2e-13.
-ROUNDING = 5e-13
-# Size of the kernel matrix whose error decides how much of the basis is exact. A smaller one gives
-# more weight to the diagonal, that is to how closely a learner can follow its data.
+# The largest error of a kernel value from rounding and interpolation of radial functions, relative
+# to the largest k(x, x).
+INTERPOLATION_ERROR = 5e-13
+# Points of the kernel matrix whose error decides which columns are exact; fewer points give more
+# weight to the diagonal, on which it depends how closely a learner can follow its data.
 _JUDGED = 256
-# Directions of a set that enter the prediction of its error.
+# Directions that enter the predicted error of a set.
 _PROBE = 512
-# Norms at which the largest squares of radial functions are looked for.
+# Norms among which radial functions have their largest squares.
 _PEAK_NORMS = 17
-# basis="adapted" rotates the data up to this dimension, to axes found on so many rows.
+# The largest dimension in which basis="adapted" rotates the data.
 _MOST_ROTATED = 512
+# Rows that determine the axes of the rotation.
 _ROWS_FOR_AXES = 4096
 
 
@@ -52,43 +54,43 @@ def _no_columns() -> Integers:
 class Layout:
     """The columns: first harmonics of radial functions, then random ones, then zeros."""
 
-    radial: RadialFunctions  # of which `functions`, and those of the families, are in use
+    radial: RadialFunctions  # those in use are `functions` and the columns of the families
     families: tuple[Directions, ...] = ()  # the random columns
-    # Radial functions with exact columns, and how many harmonics each has.
+    # Radial functions with exact columns, and the number of harmonics of each.
     functions: Integers = field(default_factory=_no_columns)
     counts: Integers = field(default_factory=_no_columns)
-    # The harmonics: what computes them, its node and the place in `functions` of each column, and
-    # the factor of each function.
+    # The tree of the harmonics, the node of each column, the place of its radial function in
+    # `functions`, and the factor of each function.
     tree: HarmonicTree | None = None
     nodes: Integers = field(default_factory=_no_columns)
     ring: Integers = field(default_factory=_no_columns)
     weights: Doubles | None = None
-    # Of basis="adapted": what unit rows, and what the exact columns, are multiplied by.
+    # For basis="adapted": matrices that multiply unit rows, and exact columns.
     rotation: Doubles | None = None
     axes: Doubles | None = None
 
     @functools.cached_property
     def sizes(self) -> Doubles:
-        """How many harmonics each radial function has."""
+        """The number of harmonics of each radial function."""
         sizes: Doubles = unchecked_alpha(self.radial.degree, self.radial.dim)
         return sizes
 
     @functools.cached_property
-    def kept(self) -> NDArray[np.bool_]:
-        """Which radial functions are there whole, or adapted to the data."""
-        kept = np.zeros(self.radial.degree.size, dtype=bool)
+    def complete(self) -> NDArray[np.bool_]:
+        """The mask of the radial functions that are not truncated, or adapted to the data."""
+        complete = np.zeros(self.radial.degree.size, dtype=bool)
         whole = self.counts == self.sizes[self.functions]
-        kept[self.functions if self.axes is not None else self.functions[whole]] = True
+        complete[self.functions if self.axes is not None else self.functions[whole]] = True
         for family in self.families:
-            kept[family.columns] = True
-        return kept
+            complete[family.columns] = True
+        return complete
 
     @property
     def _used(self) -> Integers:
         return np.concatenate([self.functions, *[f.columns for f in self.families]]).astype(np.intp)
 
     def attributes(self) -> dict[str, Any]:
-        """Say what the columns are, as attributes of `GegenbauerFeatures`."""
+        """Return the attributes of `GegenbauerFeatures` that describe the columns."""
         radial, used = self.radial, self._used
         directions = np.array([family.W.shape[0] for family in self.families], dtype=np.intp)
         exact = int(self.counts.sum())
@@ -110,19 +112,19 @@ class Layout:
 
     @property
     def missing(self) -> float:
-        """Root mean square, over random pairs, of what harmonics alone leave out."""
-        kept = np.zeros(self.sizes.size)
-        np.add.at(kept, self.functions, self.counts)
+        """Root mean square error of the exact columns alone, over random pairs."""
+        exact = np.zeros(self.sizes.size)
+        np.add.at(exact, self.functions, self.counts)
         unit = _unit(self.radial.energy)
         energy = self.radial.energy / unit
-        dropped = energy * (1.0 - kept / self.sizes)  # sizes may be inf
+        dropped = energy * (1.0 - exact / self.sizes)  # sizes may be inf
         return unit * math.sqrt(float(energy / self.sizes @ dropped))
 
     @property
     def truncation_error(self) -> float:
-        """Largest residual over the shell, and what rounding adds."""
+        """Largest residual over the shell, plus the error of interpolation."""
         largest = float(self.radial.diagonal(np.array(self.radial.shell)).max())
-        return self.radial.largest_residual(self.kept) + ROUNDING * largest
+        return self.radial.largest_residual(self.complete) + INTERPOLATION_ERROR * largest
 
     def check(self, dim: int, width: int) -> None:
         """Raise ValueError unless these are columns of points of `dim`, `width` at most."""
@@ -134,8 +136,8 @@ class Layout:
 
     @functools.cached_property
     def _n_columns(self) -> int:
-        """How many columns are written; ValueError if the parts do not match."""
-        parts: list[Any] = [self.radial, *(each.rule for each in self.families)]
+        """Count the columns; raise ValueError if the parts do not match."""
+        parts: list[Any] = [self.radial, *(family.rule for family in self.families)]
         if self.tree is not None:
             parts.append(self.tree)
         if len({part.dim for part in parts}) > 1:
@@ -181,9 +183,9 @@ class Layout:
         out[:, first:] = 0
 
     def row_bytes(self, itemsize: int) -> int:
-        """Count the bytes that a row needs while it is worked on.
+        """Count the bytes of a row in a tile.
 
-        Parts that share a row share cache lines too, so that rows of several count whole.
+        Several parts share the cache lines of a row, so that all its columns count.
         """
         parts = len(self.families) + (self.nodes.size > 0)
         if parts > 1 or self.axes is not None:
@@ -192,7 +194,7 @@ class Layout:
         return itemsize * (self.radial.dim + self.functions.size + sum(sizes)) + 8
 
     def _folded(self, radial: RadialFunctions, dtype: Any) -> tuple[Folded | None, list[Folded]]:
-        """Return what gives the factors of the harmonics, and the coefficients of each family."""
+        """Return the functions of the harmonics' factors and of each family's coefficients."""
         weights, exact = self.weights, None
         if self.tree is not None and weights is not None and self.nodes.size:
             exact = radial.folded(self.functions, lambda values: values * weights)
@@ -205,7 +207,7 @@ def of_harmonics(
     counts: Integers,
     families: Sequence[Directions] = (),
 ) -> Layout:
-    """Lay out the harmonics of radial functions, so many of each, then the families."""
+    """Lay out harmonics, with the number of each radial function, and then the families."""
     radial = radial.prepared([functions, *(family.columns for family in families)])
     counts = np.asarray(counts, dtype=np.intp)
     levels = radial.degree[functions]
@@ -226,7 +228,7 @@ def of_harmonics(
 
 
 def of_directions(radial: RadialFunctions, W: Doubles, order: int) -> Layout:
-    """Lay out `order` families, one for each index of the radial functions, of these directions."""
+    """Lay out `order` families of these directions, one for each index of radial functions."""
     groups = [np.flatnonzero(radial.index == i) for i in range(order)]
     radial = radial.prepared(groups)
     families = [
@@ -237,13 +239,13 @@ def of_directions(radial: RadialFunctions, W: Doubles, order: int) -> Layout:
 
 
 def with_horner(radial: RadialFunctions, families: Sequence[Directions]) -> tuple[Directions, ...]:
-    """Return the families, by Horner's rule where that is accurate enough over the shell."""
+    """Return the families, with Horner's rule where it is accurate enough over the shell."""
     sample = np.linspace(*radial.shell, num=17)
     return tuple(family.with_horner(radial(sample, family.columns)) for family in families)
 
 
 def degrees_to_fill(width: int, dim: int) -> Integers:
-    """How many harmonics of degree 0, 1, ... fill `width` columns."""
+    """Return the numbers of harmonics of degree 0, 1, ... that fill `width` columns."""
     counts: list[int] = []
     while sum(counts) < width and exact_alpha(len(counts), dim):
         counts.append(min(exact_alpha(len(counts), dim), width - sum(counts)))
@@ -251,7 +253,7 @@ def degrees_to_fill(width: int, dim: int) -> Integers:
 
 
 def n_columns(basis: Basis, width: int) -> int:
-    """How many columns radial functions are made for."""
+    """Count the exact columns among which a basis chooses."""
     return CHOICE * WIDER * width if basis == "adapted" else width
 
 
@@ -259,21 +261,21 @@ def n_columns(basis: Basis, width: int) -> int:
 
 
 def _unit(energy: Doubles) -> float:
-    """Return the power of 2 about as large as k(x, x): squares of shares of it don't overflow."""
+    """Return the power of 2 near k(x, x): squares of energies over it don't overflow."""
     total = float(energy.sum())
     return 2.0 ** min(round(math.log2(total)), 1023) if 0 < total < math.inf else 1.0
 
 
-# Degrees, functions, directions and signs of random columns. Only those of the best option become
-# `Directions`, which takes time.
+# Degrees, radial functions, directions and signs of random columns. Those of the best option become
+# `Directions`, which are slow to make.
 _Family: TypeAlias = tuple[Integers, Integers, Doubles, Doubles]
 
 
 class _Option(NamedTuple):
-    """A way to choose the columns, and what it is judged by, in shares of `_unit`."""
+    """A choice of columns with its predicted errors, in shares of `_unit`."""
 
-    error: float  # mean squared, over a kernel matrix of _JUDGED points
-    spread: float  # over pairs of points
+    error: float  # mean squared error of a kernel matrix of _JUDGED points
+    spread: float  # mean squared error over pairs of points
     functions: Integers
     counts: Integers
     families: Sequence[_Family] = ()
@@ -287,30 +289,30 @@ def choose(
     tol: float,
     seeds: np.random.SeedSequence,
 ) -> tuple[Layout, float]:
-    """Choose which radial functions are exact, which random, and with what directions.
+    """Choose the exact radial functions, the random ones, and their directions.
 
-    `radial` was made for `n_columns(basis, width)`. The layout has as many columns, which for
-    basis="adapted" are still to be compressed to `width`. `tol` is what is left out, and when
-    harmonics are enough. Family i draws its directions from child i of the seeds. Also return the
-    predicted root of the mean squared error over random pairs.
+    `radial` and the layout have `n_columns(basis, width)` columns; for basis="adapted" these are
+    compressed to `width` later. Parts below `tol` are left out, and harmonics with an error below
+    it are enough. Family i draws its directions from child i of the seeds. Also return the
+    predicted root mean square error over random pairs.
     """
     dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
     sizes = unchecked_alpha(radial.degree, dim)
     energy = radial.energy / unit
     order = np.argsort(-energy / sizes, kind="stable")  # mean squares of one harmonic column
-    split = _Split(sizes[order], energy[order])
+    blocks = _Blocks(sizes[order], energy[order])
 
-    # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over
-    # pairs, and on the diagonal (what a truncation drops, what random columns scatter).
+    # Options are compared by the mean squared errors over pairs, and on the diagonal, where
+    # truncation adds a bias and random columns a variance.
     def harmonic(columns: int) -> _Option:
-        """The strongest columns exactly, nothing else."""
-        counts, spread, missing = split.harmonic(columns)
+        """Return the strongest columns, all exact."""
+        counts, spread, missing = blocks.harmonic(columns)
         return _Option(spread + missing / _JUDGED, spread, order[: counts.size], counts)
 
     def mixed(n_blocks: int) -> _Option:
-        """The strongest blocks exactly, random columns for the rest."""
-        counts = split.sizes[:n_blocks].astype(int)
+        """Return the strongest blocks, exact, and random columns for the rest."""
+        counts = blocks.sizes[:n_blocks].astype(int)
         left = width - int(counts.sum())
         rest = order[n_blocks:]
         families, spread, diagonal = _draw(radial, rest, peaks(), left, method, tol, seeds)
@@ -318,7 +320,7 @@ def choose(
 
     @functools.cache
     def peaks() -> Doubles:
-        """The functions' largest squares over the shell, as shares of the largest k(x, x)."""
+        """Return the functions' largest squares over the shell, over the largest k(x, x)."""
         squares = np.square(radial.exact(np.linspace(*radial.shell, num=_PEAK_NORMS)))
         largest: Doubles = squares.max(axis=0) / max(squares.sum(axis=1).max(), 1e-300)
         return largest
@@ -326,19 +328,19 @@ def choose(
     options = []
     if basis in ("auto", "harmonic", "adapted"):
         options.append(harmonic(n_columns(basis, width)))
-    # On the line, and where nothing is missing, there is nothing that random columns could add.
+    # On the line, and if nothing is missing, random columns add nothing.
     exact = options and (dim == 1 or options[0].error <= tol**2)
     if basis == "random" or (basis == "auto" and not exact):
         options.append(mixed(0))
     if basis == "hybrid" or (basis == "auto" and not exact):
-        options += [mixed(n_blocks) for n_blocks in split.choices(width)]
+        options += [mixed(n_blocks) for n_blocks in blocks.choices(width)]
     best = min(options, key=lambda option: option.error)
     families = [Directions(dim, *family) for family in best.families]
     layout = of_harmonics(radial, best.functions, best.counts, families)
     return layout, unit * math.sqrt(best.spread)
 
 
-class _Split:
+class _Blocks:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
     def __init__(self, sizes: Doubles, energy: Doubles) -> None:
@@ -346,16 +348,20 @@ class _Split:
         self.full = np.cumsum(sizes)
 
     def harmonic(self, width: int) -> tuple[Integers, float, float]:
-        """Count the `width` strongest columns; mean squares missing over pairs, on the diagonal."""
+        """Return the counts of the `width` strongest columns, and the mean squared errors.
+
+        The errors are those over pairs, and on the diagonal.
+        """
         before = np.concatenate([[0.0], self.full[:-1]])
-        blocks = int(np.searchsorted(before, width))
-        counts, kept = np.minimum(self.sizes[:blocks], width - before[:blocks]), 0 * self.energy
-        kept[:blocks] = counts
-        dropped = self.energy * (1.0 - kept / self.sizes)  # sizes may be inf
+        n_blocks = int(np.searchsorted(before, width))
+        counts = np.minimum(self.sizes[:n_blocks], width - before[:n_blocks])
+        exact = 0 * self.energy
+        exact[:n_blocks] = counts
+        dropped = self.energy * (1.0 - exact / self.sizes)  # sizes may be inf
         return counts.astype(int), float(self.density @ dropped), float(dropped.sum()) ** 2
 
     def choices(self, width: int) -> list[int]:
-        """Numbers of exact blocks worth trying, from few to all that leave room for directions."""
+        """Return the numbers of exact blocks to try, from few to all that leave room for more."""
         fits = int(np.searchsorted(self.full, width))
         return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0}) or [0]
 
@@ -369,12 +375,11 @@ def _draw(
     tol: float,
     seeds: np.random.SeedSequence,
 ) -> tuple[list[_Family], float, float]:
-    """Random columns for some radial functions, with their mean squared errors.
+    """Return random columns for some radial functions, with their mean squared errors.
 
     The errors are those over random pairs, and on the diagonal, in shares of `_unit`. Functions
-    with the same index form a family; each family has directions of its own, in proportion to its
-    energy, at least one. What is below tol altogether is left out, and so are a family's highest
-    degrees.
+    with the same index form a family, whose number of directions is proportional to its energy, at
+    least one. Families below tol are left out, and so are the highest degrees of the others.
     """
     dim, index = radial.dim, radial.index[functions]
     shares = radial.energy / _unit(radial.energy)
@@ -403,9 +408,9 @@ def _draw(
 
 
 def _needed(peaks: Doubles, most: float) -> int:
-    """Count the first degrees, at least one, that leave out `most` of a kernel value."""
-    left_out = np.cumsum(peaks[::-1])[::-1]  # by ending before each
-    return max(1, int(np.count_nonzero(left_out > most)))
+    """Count the first degrees, at least one, without which `most` of a kernel value is missing."""
+    missing = np.cumsum(peaks[::-1])[::-1]  # without this degree and the higher ones
+    return max(1, int(np.count_nonzero(missing > most)))
 
 
 def _apportion(weights: Doubles, total: int) -> Integers:
@@ -421,10 +426,10 @@ def _apportion(weights: Doubles, total: int) -> Integers:
 
 
 def _spread(W: Doubles, degrees: Integers, energy: Doubles) -> float:
-    """Mean squared error of a family of random columns over random pairs, given its directions.
+    """Return the mean squared error of a family over random pairs, given its directions.
 
-    Averaged over random x and y (z.z' - k)^2 is the mean over pairs of directions of E(<w, w'>)^2,
-    with E(t) = sum_l energy_l P_d^l(t), less its part that is the kernel itself.
+    The mean of (z.z' - k)^2 over random x and y is the mean of E(<w, w'>)^2 over pairs of
+    directions, E(t) = sum_l energy_l P_d^l(t), less the part of the kernel itself.
     """
     dim = W.shape[1]
     row = np.zeros((1, int(degrees.max()) + 1))
@@ -435,10 +440,10 @@ def _spread(W: Doubles, degrees: Integers, energy: Doubles) -> float:
 
 
 def _scatter(dim: int, degrees: Integers, radial: Doubles) -> float:
-    """Variance over directions of phi(w)^2, for one random column before division by sqrt(m).
+    """Return the variance of phi(w)^2 over directions, which the signs make small.
 
-    phi = sum_l radial_l sqrt(alpha) P_d^l(t), by quadrature over t; this is what the signs tame.
-    In many dimensions it may be beyond the largest float: inf.
+    phi = sum_l radial_l sqrt(alpha) P_d^l(t) is a random column times sqrt(m). The variance, by
+    quadrature over t, is inf if it is beyond the largest float.
     """
     if dim == 1:
         return 0.0
@@ -458,7 +463,7 @@ def _scatter(dim: int, degrees: Integers, radial: Doubles) -> float:
 
 
 def adapted(layout: Layout, X: Rows, width: int, polar: Polar, rng: np.random.Generator) -> Layout:
-    """Choose exact columns by their mean squares on the data, and compress these to `width`."""
+    """Choose exact columns by their mean squares on the data, and compress them to `width`."""
     if layout.radial.dim <= _MOST_ROTATED:
         layout = replace(layout, rotation=_long_axis_last(X, polar))
     most = WIDER * width
@@ -467,9 +472,9 @@ def adapted(layout: Layout, X: Rows, width: int, polar: Polar, rng: np.random.Ge
         chosen = strongest_columns(fill, X, layout.nodes.size, most, rng)
         layout = replace(layout, nodes=layout.nodes[chosen], ring=layout.ring[chosen])
     n_wide = layout.nodes.size
+    strongest = principal_axes(_filler(layout, polar), X, n_wide, width, rng)
     axes = np.zeros((n_wide, width))
-    found = principal_axes(_filler(layout, polar), X, n_wide, width, rng)
-    axes[:, : found.shape[1]] = found
+    axes[:, : strongest.shape[1]] = strongest
     return replace(layout, axes=axes)
 
 
@@ -488,8 +493,8 @@ def _filler(layout: Layout, polar: Polar) -> Callable[[Rows], Doubles]:
 def _long_axis_last(X: Rows, polar: Polar) -> Doubles:
     """Return the rotation of the data to their principal axes, the longest one last.
 
-    Harmonics of high degree in the last coordinate only are the first ones of their degree, so
-    that long thin clouds get what they need from few columns.
+    The first harmonics of each degree depend on the last coordinate only, so that few columns
+    represent long thin clouds.
     """
     unit, norms = polar(X[:: max(1, X.shape[0] // _ROWS_FOR_AXES)])
     points = unit * norms[:, None]

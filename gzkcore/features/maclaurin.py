@@ -30,7 +30,15 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
-from .base import KernelMap, cast_once, moment_of_pairs, tiles, warn_if_trivial
+from .base import (
+    FEW_COLUMNS,
+    LANES,
+    KernelMap,
+    cast_once,
+    moment_of_pairs,
+    tiles,
+    warn_if_trivial,
+)
 from .fit_rows import FitRows
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
@@ -38,12 +46,10 @@ __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
 Degrees: TypeAlias = Literal["adapted", "geometric"]
 RULES: tuple[Degrees, ...] = get_args(Degrees)
 
-# Degrees looked at, and the probability below which they are left out.
-_MOST_DEGREES, _LEAST = 1024, 1e-12
-# Up to so many columns of X the kernel multiplies by itself, from there on BLAS is faster.
-_FEW_COLUMNS = 32
-# Signs of a factor are padded to whole vectors of any instruction set.
-_LANES = 16
+# The number of degrees of a series.
+_MOST_DEGREES = 1024
+# Degrees of a smaller probability are left out.
+_LEAST = 1e-12
 
 
 def maclaurin_features(
@@ -54,7 +60,7 @@ def maclaurin_features(
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     signs : array-like of shape (sum of degrees, dim)
         The signs of the first column, then those of the second, and so on.
     degrees : array-like of int of shape (F,)
@@ -128,7 +134,8 @@ def maclaurin_variance(
     >>> maclaurin_variance([1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [0.0, 1.0], 2)  # 8 - 4, over two
     2.0
     """
-    a, p = (np.ascontiguousarray(each, dtype=np.float64) for each in (coefficients, probabilities))
+    a = np.ascontiguousarray(coefficients, dtype=np.float64)
+    p = np.ascontiguousarray(probabilities, dtype=np.float64)
     n_components = check_integer("n_components", n_components, 1)
     if a.ndim != 1 or a.shape != p.shape:
         raise ValueError(
@@ -252,7 +259,7 @@ class MaclaurinFeatures(KernelMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         drawn = self.signs_, self.degrees_, self.coefficients_, self.probabilities_
         packed, counts, weights = cast_once(self, X.dtype, _factors, *drawn)
-        for rows in tiles(X.shape[0], X.shape[1]):  # many: a tile is shared out to threads
+        for rows in tiles(X.shape[0], X.shape[1]):  # of many rows, for all threads
             points = _scaled(X[rows], self.kernel_, self.center_)
             norms = np.sqrt(np.einsum("ij,ij->i", points, points))
             envelope = np.exp(self.kernel_.log_envelope(norms))
@@ -277,7 +284,7 @@ def _scaled(X: Rows, kernel: Kernel, center: Doubles | None) -> Doubles:
 
 
 def _series(kernel: DotProductKernel, square: float, rule: Degrees) -> tuple[Doubles, Doubles]:
-    """Return log a_N and log P(N), as far as degrees are likely."""
+    """Return log a_N and log P(N), up to the last likely degree."""
     N = np.arange(_MOST_DEGREES)
     log_a = kernel.log_derivative(N) - gammaln(N + 1.0)
     if rule == "adapted":
@@ -299,16 +306,16 @@ def _factors(
     probabilities: Doubles,
     dtype: DTypeLike,
 ) -> tuple[Floats, NDArray[np.int64], Floats]:
-    """Return the signs of all factors, packed, how many columns each has, and columns' weights."""
+    """Return the packed signs of all factors, their numbers of columns, and weights of columns."""
     ratio = coefficients / np.where(probabilities > 0, probabilities, 1.0)
     weights = np.sqrt(ratio[degrees] / degrees.size)
     return *_packed(signs, degrees, dtype), weights.astype(dtype)
 
 
 def _packed(signs: NDArray[Any], N: Integers, dtype: DTypeLike) -> tuple[Floats, NDArray[np.int64]]:
-    """Return signs as columns, those of each factor padded, and how many each has."""
+    """Return signs as columns, padded for each factor, and the number of columns of each."""
     counts = np.array([(i < N).sum() for i in range(N.max(initial=0))], dtype=np.int64)
-    padded = -(-counts // _LANES) * _LANES
+    padded = -(-counts // LANES) * LANES
     W = np.zeros((signs.shape[1], int(padded.sum())), dtype=dtype)
     first = taken = 0
     for count, size in zip(counts.tolist(), padded.tolist(), strict=True):
@@ -327,7 +334,7 @@ def _fill(
 ) -> None:
     """Write the features of scaled, dense rows."""
     X = np.require(X, requirements=["C", "ALIGNED"])
-    blas, threads = X.shape[1] > _FEW_COLUMNS, n_threads(X.shape[0] * (W.size + out.shape[1]))
+    blas, threads = X.shape[1] > FEW_COLUMNS, n_threads(X.shape[0] * (W.size + out.shape[1]))
     with limit_blas(1) if blas else nullcontext():
         _maclaurin.maclaurin_features(
             X, W, counts, weights, envelope.astype(out.dtype), out, blas, threads

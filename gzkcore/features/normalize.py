@@ -19,7 +19,7 @@ __all__ = ["MeanNormalizer"]
 
 
 def _projected(projection: Any, X: Rows) -> Floats:
-    """Project rows to an ordinary array, also where scikit-learn's own would give a sparse one."""
+    """Return projected rows as an array; projections of scikit-learn may return sparse rows."""
     projected = projection.transform(X)
     return projected.toarray() if sparse.issparse(projected) else np.asarray(projected)
 
@@ -125,13 +125,13 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _factor(self) -> Doubles:
-        """1 / range, 0 for a constant column."""
+        """Return 1 / range, 0 for a constant column."""
         range_ = self.range_
         with np.errstate(divide="ignore"):
             return np.where(range_ > 0, 1 / range_, 0.0)
 
     def _mean_and_factor(self, dtype: DTypeLike) -> tuple[Floats, Floats]:
-        """Return mean and 1 / range in a dtype, or raise if they are beyond its numbers."""
+        """Return mean and 1 / range in a dtype, or raise if they exceed its range."""
         return contiguous(self.mean_, dtype), contiguous(self._factor(), dtype)
 
     def transform(self, X: Data) -> Rows:
@@ -197,6 +197,6 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # fit and project take them with a shift too
+        tags.input_tags.sparse = True  # for fit and project
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

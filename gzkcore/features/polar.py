@@ -15,33 +15,33 @@ from gzkcore.rows.survey import Norms
 
 from .base import tiles
 
-# Rows whose norms are held together, 8 bytes each.
+# Rows whose norms are kept in one buffer, 8 bytes each.
 _NORMS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Polar:
-    """What turns rows into unit rows and norms."""
+    """The map from rows to unit rows and norms."""
 
     kernel: Kernel  # resolved; its scale multiplies the reduced rows
     dim: int  # columns of the reduced rows
-    reducer: Any  # a fitted transformer, which comes first, or None
-    center: Doubles | None  # what is subtracted, in units of the reduced rows
+    reducer: Any  # a fitted transformer that is applied first, or None
+    center: Doubles | None  # subtracted from the reduced rows
 
     @functools.cached_property
     def scale(self) -> Doubles:
-        """What each column is multiplied by."""
+        """Factor of each column."""
         return np.full(self.dim, self.kernel.scale(), dtype=np.float64)
 
     @property
     def unit(self) -> float:
-        """How many scaled units one unit of the rows is."""
+        """Scaled units in one unit of the rows, on average over the columns."""
         return float(np.mean(self.scale))
 
     def __call__(self, tile: Rows, first: int = 0) -> tuple[Floats, Doubles]:
         """Return unit rows in the dtype of the tile, and norms in double.
 
-        `first` is the number of its first row, for the message.
+        `first` is the index of its first row, for messages.
         """
         tile = np.ascontiguousarray(dense(reduce_rows(self.reducer, tile)))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
@@ -66,19 +66,19 @@ class Polar:
         return unit, norms
 
     def norms(self, X: Rows, weight: Doubles | None = None) -> Norms:
-        """Read the norms of all rows."""
-        found, norms = [], np.empty(min(X.shape[0], _NORMS_AT_ONCE))
+        """Return the mergeable record of the norms of all rows."""
+        parts, norms = [], np.empty(min(X.shape[0], _NORMS_AT_ONCE))
         for first in range(0, X.shape[0], norms.size):
             part = X[first : first + norms.size]
             for rows in tiles(part.shape[0], 8 * X.shape[1]):
                 norms[rows] = self(part[rows], first + rows.start)[1]
             weights = None if weight is None else weight[first : first + norms.size]
-            found.append(Norms(norms[: part.shape[0]], weights))
-        return Norms.merge(found) if len(found) > 1 else found[0]
+            parts.append(Norms(norms[: part.shape[0]], weights))
+        return Norms.merge(parts) if len(parts) > 1 else parts[0]
 
 
 def reduce_rows(reducer: Any, tile: Rows) -> Rows:
-    """Project rows, in their dtype, where there is a projection."""
+    """Return projected rows in their dtype, or the rows if there is no projection."""
     if reducer is None:
         return tile
     # scikit-learn multiplies sparse rows with a matrix of their own type only.

@@ -46,10 +46,10 @@ from .hadamard import hadamard_transform
 
 __all__ = ["PolySketchFeatures", "poly_sketch", "poly_sketch_variance", "tensor_srht"]
 
-# Smaller sketches inside a tree would fill no vector.
+# The smallest width of sketches inside a tree, which fills a vector.
 _LEAST_WIDTH = 16
 
-# What the degrees that are left out may be worth of k(x, x) at the largest norm.
+# The largest share of k(x, x), at the largest norm, of the degrees that are left out.
 _MISSING = 1e-3
 
 
@@ -110,7 +110,7 @@ def poly_sketch(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     degree : int
     hashes, signs : array-like of shape (q, n_nonzeros, d)
         Hashes and signs of the leaves' CountSketches; q >= degree is a power of two. Leaves from
@@ -139,8 +139,8 @@ def poly_sketch(
     count = check_integer("degree", degree, 0)
     check_places("hashes", hashes, MOST_PLACES)
     check_places("places", places, MOST_PLACES)
-    given = (hashes, np.int32), (signs, np.int8), (node_signs, np.int8), (places, np.int32)
-    arrays: Any = (np.ascontiguousarray(array, dtype=dtype) for array, dtype in given)
+    draws = (hashes, np.int32), (signs, np.int8), (node_signs, np.int8), (places, np.int32)
+    arrays: Any = (np.ascontiguousarray(array, dtype=dtype) for array, dtype in draws)
     tree = _Tree(count, 0, width, 0.0, *arrays)
     tree.check(rows)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
@@ -195,7 +195,7 @@ def _leaves(degree: int) -> int:
 
 @dataclass(eq=False)
 class _Tree:
-    """What makes the columns `first` to `first + width`, of one degree."""
+    """The draws of the columns `first` to `first + width`, of one degree."""
 
     _state = stored(
         degree=whole(0),
@@ -295,8 +295,8 @@ class PolySketchFeatures(KernelMap):
     n_components : int, default=1024
         F, the width of the output, exactly.
     n_nonzeros : int, default=1
-        How many places of a leaf each column is added to, a power of two: 1 is CountSketch, more is
-        OSNAP.
+        Number of places of a leaf that each column is added to, a power of two: 1 is CountSketch,
+        more is OSNAP.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -304,7 +304,7 @@ class PolySketchFeatures(KernelMap):
     kernel_ : Kernel
         The exact kernel, with all parameters as numbers.
     degrees_, widths_ : list of int
-        The degrees that are sketched, and how many columns each has.
+        The degrees that are sketched, and the number of columns of each.
     trees_ : list
         The random draws of each tree.
 
@@ -385,12 +385,12 @@ class PolySketchFeatures(KernelMap):
             logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]
         rng = generator(self.random_state)
         self.trees_, first = [], 0
-        for degree, each, log_factor in zip(degrees, widths, logs, strict=True):
-            nonzeros = count if degree > 1 else min(count, 1 << each.bit_length() - 1)
-            columns = X.shape[1] + isinstance(kernel, Polynomial)
-            drawn = _Tree.draw(rng, degree, first, each, log_factor, columns, nonzeros)
-            self.trees_.append(drawn)
-            first += each
+        columns = X.shape[1] + isinstance(kernel, Polynomial)
+        for degree, size, log_factor in zip(degrees, widths, logs, strict=True):
+            nonzeros = count if degree > 1 else min(count, 1 << size.bit_length() - 1)
+            tree = _Tree.draw(rng, degree, first, size, log_factor, columns, nonzeros)
+            self.trees_.append(tree)
+            first += size
         self.degrees_, self.widths_ = degrees, widths
         self.kernel_: Polynomial | Gaussian = kernel
         warn_if_trivial(kernel, X)
@@ -409,7 +409,7 @@ class PolySketchFeatures(KernelMap):
             raise ValueError(f"has trees of {first} columns, not {self._n_features_out}")
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
-        return 224.0 * width  # of them 192 of three vectors of rows, in a node
+        return 224.0 * width  # of them 192 for three vectors of rows in a node
 
     def _flops(self, density: float) -> float:
         return sum(tree.flops(density) for tree in self.trees_)
@@ -436,7 +436,7 @@ def _scale_of(kernel: Kernel, columns: int, dtype: DTypeLike) -> Floats:
 
 
 def _squares(X: Rows, scale: float | Doubles) -> Doubles:
-    """Squared norms of scaled rows."""
+    """Return the squared norms of scaled rows."""
     factors = np.square(np.broadcast_to(scale, (X.shape[1],)).astype(np.float64))
     squares: Doubles
     if isinstance(X, np.ndarray):
@@ -457,7 +457,7 @@ def _share(top: float, middle: float, width: int) -> tuple[list[int], list[int]]
     degrees = np.arange(last + 1)
     logs = degrees * math.log(max(middle, 1e-300)) - gammaln(degrees + 1) + np.log1p(degrees) / 2
     shares = np.exp(logs[1:] - logs[1:].max(initial=-np.inf)) if last else np.zeros(0)
-    # Degree 0 is a constant and needs one column; every other has one at least.
+    # Degree 0 is a constant and needs one column; all others have at least one.
     free = width - 1 - last
     ideal = free * shares / shares.sum() if last else shares
     widths = np.floor(ideal).astype(int)

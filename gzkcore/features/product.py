@@ -29,19 +29,23 @@ from gzkcore.kernels.product import Parts, Product, WithParts
 from .base import STREAM_BYTES, RowMap, check_unit, tiles
 from .fit_rows import FitRows
 from .gegenbauer import GegenbauerFeatures
-from .principal_axes import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
+from .gegenbauer_layout import INTERPOLATION_ERROR
+from .principal_axes import (
+    CHOICE,
+    WIDER,
+    error_on_sample,
+    principal_axes,
+    rows_for_errors,
+    strongest_columns,
+)
 
 __all__ = ["ProductFeatures", "product_columns", "product_features"]
 
 Basis: TypeAlias = Literal["auto", "harmonic", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 
-# Columns that a part has at first; it gets more where they are needed.
+# Columns of a part at first; it is made wider if more are needed.
 _FIRST_WIDTH = 256
-# Rows on which errors are measured.
-_PROBE = 512
-# What rounding may add to a kernel value, as for a part.
-_ROUNDING = 5e-13
 
 
 def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integers:
@@ -53,7 +57,7 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
         energies[k][p] >= 0 is the mean square of column p of part k. Mean squares multiply where
         the parts are independent.
     n_components : int
-        How many columns to choose, at most.
+        Largest number of columns to choose.
 
     Returns
     -------
@@ -69,8 +73,8 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
 
     Notes
     -----
-    The parts are joined one by one, and after each only the n_components largest products are kept:
-    any other would still have that many larger ones at the end. A heap compares F log F pairs.
+    The parts are joined one by one, each time with the n_components largest products so far: any
+    other would have that many larger ones at the end, too. A heap compares F log F pairs.
 
     Examples
     --------
@@ -82,11 +86,11 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
     """
     n_components = check_integer("n_components", n_components, 1)
     chosen, product = np.zeros((1, 0), dtype=np.intp), np.ones(1)
-    for k, given in enumerate(energies):
-        energy = np.asarray(given, dtype=np.float64)
+    for k, values in enumerate(energies):
+        energy = np.asarray(values, dtype=np.float64)
         if energy.ndim != 1 or not (np.isfinite(energy) & (energy >= 0)).all():
             raise ValueError(
-                f"energies[{k}]={given!r} must be a list of finite numbers >= 0, one for each "
+                f"energies[{k}]={values!r} must be a list of finite numbers >= 0, one for each "
                 "column of the part"
             )
         order = np.argsort(-energy, kind="stable")[:n_components]
@@ -149,9 +153,9 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
 
 
 def _plan(index: Integers, widths: Sequence[int]) -> tuple[Integers, Integers]:
-    """Return what the kernel multiplies: shared products of K - 2 columns, and three factors each.
+    """Return shared products of K - 2 columns, and three factors of each output.
 
-    Entry 0 is the number 1, then come the columns of all parts, then the products.
+    Entry 0 is the number 1, followed by the columns of all parts and the products.
     """
     first = 1 + np.concatenate([[0], np.cumsum(widths)[:-1]])
     entries = (index + first).astype(np.intp)
@@ -166,7 +170,7 @@ def _plan(index: Integers, widths: Sequence[int]) -> tuple[Integers, Integers]:
         pairs = zip(entries[:, k].tolist(), heads, strict=True)
         heads = [tree.setdefault(pair, base + len(tree)) for pair in pairs]
     nodes = np.array(list(tree), dtype=np.intp).reshape(-1, 2)
-    # In this order the kernel multiplies from the left to the right, as the definition does.
+    # In this order products are taken from left to right, as in the definition.
     columns = np.column_stack([entries[:, -2], heads, entries[:, -1]]).astype(np.intp)
     return nodes, columns
 
@@ -176,7 +180,7 @@ def _multiply(A: Floats, tree: Integers, columns: Integers, out: Floats, stream:
 
 
 def _entries(of: Any) -> int:
-    """How many entries the kernel multiplies: 1, the columns of the parts, the products."""
+    """Count the entries of products: 1, the columns of the parts, the products."""
     return int(1 + sum(part._n_features_out for part in of.parts_) + len(of._tree))
 
 
@@ -218,7 +222,7 @@ class ProductFeatures(WithParts, RowMap):
         Columns that are not zero.
     truncation_error_ : float
         Largest k(x, x) - |z(x)|^2 over the training rows, which bounds the error between any two
-        of them, since what is left out is a positive definite kernel.
+        of them, since the missing part is a positive definite kernel.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over the pairs of (at most 512) training rows.
 
@@ -289,7 +293,7 @@ class ProductFeatures(WithParts, RowMap):
 
     @property
     def kernel(self) -> Product:
-        """The kernel as it was given, not resolved."""
+        """The kernel of the parameters, not resolved."""
         return Product(self.parts)
 
     def _check_state(self) -> None:
@@ -298,7 +302,7 @@ class ProductFeatures(WithParts, RowMap):
                 raise ValueError(f"has a part of {part.n_features_in_} columns, not {len(index)}")
         first = _entries(self) - len(self._tree)
         if (self._tree >= first + np.arange(len(self._tree))[:, None]).any():
-            raise ValueError("has products of what comes after them")
+            raise ValueError("has products of later products")
         if self._axes is None and len(self._factors) > self._n_features_out:
             raise ValueError(
                 f"has {len(self._factors)} products, and room for {self._n_features_out}"
@@ -310,10 +314,10 @@ class ProductFeatures(WithParts, RowMap):
         check_seed(self.random_state)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         named = Product(self.kernel.parts_of(X.shape[1], rows.names))
-        given = rows.learned(named).parts
-        self._index = [index for index, _ in given]
+        pairs = rows.learned(named).parts
+        self._index = [index for index, _ in pairs]
         parts = [rows.part(index) for index in self._index]
-        kernels = [part.resolve(kernel) for part, (_, kernel) in zip(parts, given, strict=True)]
+        kernels = [part.resolve(kernel) for part, (_, kernel) in zip(parts, pairs, strict=True)]
         self._axes = None
         self._use(*self._fit_parts(parts, kernels, wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
@@ -325,10 +329,9 @@ class ProductFeatures(WithParts, RowMap):
     def _fit_parts(
         self, rows: list[FitRows], kernels: list[Kernel], wide: int
     ) -> tuple[list[GegenbauerFeatures], Integers]:
-        """Fit the parts, each to rows of its own, and choose `wide` products of their columns.
+        """Fit the parts, each to its columns of the rows, and choose `wide` products.
 
-        Energies fall off: where the last column of a part is in no product, no later one would be.
-        Elsewhere the part is made wider.
+        Energies decrease: a part is wide enough if its last column is in no product.
         """
         widths = [min(_FIRST_WIDTH, wide)] * len(kernels)
         parts = list(map(self._fit_part, rows, kernels, widths))
@@ -347,7 +350,7 @@ class ProductFeatures(WithParts, RowMap):
                 return parts, columns
             for k in narrow:
                 widths[k] = min(4 * widths[k], wide)
-                with collected_warnings():  # the first fit has said it
+                with collected_warnings():  # the first fit has warned
                     parts[k] = self._fit_part(rows[k], kernels[k], widths[k])
 
     def _fit_part(self, rows: FitRows, kernel: Kernel, width: int) -> GegenbauerFeatures:
@@ -355,14 +358,14 @@ class ProductFeatures(WithParts, RowMap):
         return part.fit_valid(rows)
 
     def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
-        """Take these products, and of the parts only what they need."""
+        """Take these products, and narrow the parts to their columns."""
         self.columns_ = columns
         used = columns.max(axis=0, initial=0) + 1
         self.parts_ = [part.narrowed(int(n)) for part, n in zip(parts, used, strict=True)]
         self._tree, self._factors = _plan(columns, used.tolist())
 
     def _adapt(self, X: Rows) -> None:
-        """Choose products by their mean squares on the data, and compress these."""
+        """Choose products by their mean squares on the data, and compress them."""
         width, rng = self._n_features_out, generator(self.random_state)
         if (count := len(self.columns_)) > WIDER * width:
             chosen = strongest_columns(self._products, X, count, WIDER * width, rng)
@@ -371,7 +374,7 @@ class ProductFeatures(WithParts, RowMap):
             self._axes = principal_axes(self._products, X, count, width, rng)
 
     def _measure(self, X: Rows) -> None:
-        """Set the errors, as they are on the training rows."""
+        """Set the errors to those on the training rows."""
         worst, squares = 0.0, np.zeros(self._n_features_out)
         for rows in self._tiles(X):
             tile = X[rows]
@@ -381,8 +384,8 @@ class ProductFeatures(WithParts, RowMap):
             worst = max(worst, float((self.kernel_.diag(tile) - mine).max()))
             np.maximum(squares, np.abs(Z).max(axis=0), out=squares)
         self.n_effective_ = int(np.count_nonzero(squares))
-        self.truncation_error_ = worst + _ROUNDING
-        sample = X[:: max(1, X.shape[0] // _PROBE)][:_PROBE]
+        self.truncation_error_ = worst + INTERPOLATION_ERROR
+        sample = rows_for_errors(X)
         Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
         self._fill(sample, Z, 0, False)
         self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
@@ -427,7 +430,7 @@ class ProductFeatures(WithParts, RowMap):
         return norms
 
     def _products(self, tile: Rows) -> Doubles:
-        """All products of some rows, in double, before they are compressed."""
+        """Return all products of some rows, in double, before they are compressed."""
         out = np.empty((tile.shape[0], self.columns_.shape[0]), dtype=tile.dtype)
         self._fill_products(tile, out, 0, False)
         return out.astype(np.float64, copy=False)

@@ -43,12 +43,12 @@ __all__ = [
     "hadamard_projection_variance",
 ]
 
-# Numbers that are transformed together, as powers of two: the fewest, and as many as stay in the
-# first and in the second level of the cache, in as many rows as a vector has lanes.
+# Numbers that are transformed together, as powers of two: the fewest, and those that fill the first
+# and the second level of the cache, for a vector of rows.
 _LEAST, _FIRST, _SECOND = 6, 10, 14
 # Entries in a row of P for which sparsity adds 10 % to the variance of |z|^2: 4.5 / 0.1.
 _ENOUGH = 45
-# Numbers that P has on average, below which a density is refused.
+# A density is refused if P has fewer nonzero entries on average.
 _LEAST_NUMBERS = 1e-3
 
 
@@ -61,7 +61,7 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     Parameters
     ----------
     X : array-like of shape (m, d)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     signs : array-like of shape (passes, d)
         +1 or -1, the diagonals of D_0, D_1, ...
     rows : array-like of int of shape (k,)
@@ -88,10 +88,10 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     array([[ 1.,  3., -2.,  0.]])
     """
     flat, shape = as_floating("X", X)
-    flips, kept = np.asarray(signs), np.asarray(rows)
-    if kept.size and kept.dtype.kind not in "iu":
+    flips, chosen = np.asarray(signs), np.asarray(rows)
+    if chosen.size and chosen.dtype.kind not in "iu":
         raise TypeError(f"rows={rows!r} must be integers, the numbers of the outputs")
-    kept = kept.astype(np.int64)
+    chosen = chosen.astype(np.int64)
     if len(shape) != 2 or flips.ndim != 2 or flips.shape[1] != shape[1] or flips.size < 1:
         raise ValueError(
             f"X and signs have shapes {shape} and {flips.shape}; pass rows, and rows of signs with "
@@ -99,14 +99,14 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
         )
     n = _padded(shape[1])
     end = n * flips.shape[0]
-    if kept.ndim != 1 or kept.size < 1 or not (kept.min() >= 0 and kept.max() < end):
+    if chosen.ndim != 1 or chosen.size < 1 or not (chosen.min() >= 0 and chosen.max() < end):
         raise ValueError(
             f"rows={rows!r} must be a list of one or more indices >= 0 and below {end}, the least "
             f"power of two for {counted(shape[1], 'column')} times the rows of signs"
         )
-    order = np.argsort(kept // n, kind="stable")  # pass by pass
-    out = empty_aligned((shape[0], kept.size), flat.dtype)
-    _subsampled(flat.reshape(shape), contiguous(flips, flat.dtype), kept[order], out, False)
+    order = np.argsort(chosen // n, kind="stable")  # pass by pass
+    out = empty_aligned((shape[0], chosen.size), flat.dtype)
+    _subsampled(flat.reshape(shape), contiguous(flips, flat.dtype), chosen[order], out, False)
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     in_order = (order[:-1] < order[1:]).all()
@@ -119,7 +119,7 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     Parameters
     ----------
     X : array-like of shape (m, d)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     signs : array-like of shape (d,)
         +1 or -1, the diagonal of D.
     P : {array-like, sparse matrix} of shape (k, n)
@@ -156,8 +156,8 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
             f">= the {shape[1]} columns of X"
         )
     out = empty_aligned((shape[0], S.shape[0]), flat.dtype)
-    given = contiguous(S.data, flat.dtype), S.indices.astype(np.int32), S.indptr.astype(np.int64)
-    _sparse_sums(flat.reshape(shape), contiguous(flips, flat.dtype), given, out, False)
+    parts = contiguous(S.data, flat.dtype), S.indices.astype(np.int32), S.indptr.astype(np.int64)
+    _sparse_sums(flat.reshape(shape), contiguous(flips, flat.dtype), parts, out, False)
     return out
 
 
@@ -166,10 +166,10 @@ def _padded(columns: int) -> int:
 
 
 def _bits(n: int, k: int) -> int:
-    """Return the base-2 logarithm of how many numbers are transformed together.
+    """Return the base-2 logarithm of the number of values that are transformed together.
 
-    With 4 for each output the sums of pieces cost a quarter of an addition a column, with 1 as much
-    as one, and with a quarter 4: less than what missing the cache costs.
+    With 4 values for each output the sums of pieces cost a quarter of an addition a column, with 1
+    value one addition, with a quarter 4 additions: less than a miss of the cache.
     """
     outputs = (k - 1).bit_length()
     good = max(min(outputs + 2, _FIRST), min(outputs, _SECOND), outputs - 2, _LEAST)
@@ -177,8 +177,8 @@ def _bits(n: int, k: int) -> int:
 
 
 def _sorted(X: Any) -> tuple[Any, Any, Any]:
-    """Return data, indices and indptr of CSR rows with rising columns."""
-    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # forgets what X was once
+    """Return data, indices and indptr of CSR rows with increasing columns."""
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # forget a stale flag
     X = X if X.has_sorted_indices else X.sorted_indices()
     return X.data, X.indices, np.asarray(X.indptr).astype(X.indices.dtype, copy=False)
 
@@ -189,16 +189,16 @@ def _subsampled(X: Rows, signs: Floats, rows: NDArray[np.int64], out: Floats, st
     n = _padded(d)
     ends = np.searchsorted(rows, n * np.arange(len(signs) + 1)).tolist()
     dense = isinstance(X, np.ndarray)
-    given = (np.require(X, requirements=["C", "ALIGNED"]),) if dense else _sorted(X)
+    parts = (np.require(X, requirements=["C", "ALIGNED"]),) if dense else _sorted(X)
     kernel: Any = _projection.hadamard_projection
     if not dense:
         kernel = _projection.hadamard_projection_sparse
     for which, (first, last) in enumerate(itertools.pairwise(ends)):
-        kept = (rows[first:last] - which * n).astype(np.int32)
+        outputs = (rows[first:last] - which * n).astype(np.int32)
         bits = _bits(n, last - first)
         threads = n_threads(X.shape[0] * d * (bits + 2))
         scale = 1 / math.sqrt(rows.size)
-        kernel(*given, signs, kept, which, bits, scale, first, out, stream, threads)
+        kernel(*parts, signs, outputs, which, bits, scale, first, out, stream, threads)
 
 
 def _sparse_sums(
@@ -292,16 +292,16 @@ def _check_density(density: Any) -> float:
 
 
 class _HadamardMap(Projection):
-    """The base of both projections: the dot product as kernel, and a look at the sums."""
+    """The base of both projections, whose kernel is the dot product."""
 
     def _start(self, X: Rows) -> np.random.Generator:
         self.kernel_: Kernel = Polynomial(1, coef0=0.0).resolve(X)
         return generator(self.random_state)
 
     def _check_sums(self, X: Rows, out: Floats) -> None:
-        """Raise if X holds NaN or infinity, which sums of all coordinates tell of."""
+        """Raise if X holds NaN or infinity, which sums of all coordinates show."""
         if out.size < X.size:
-            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with both signs
+            with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
                 if math.isfinite(out.sum()):
                     return
         self._check_finite(X)
@@ -323,12 +323,12 @@ class HadamardProjection(_HadamardMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The dot product, which is what the projection keeps.
+        The dot product, which the projection keeps.
     signs_ : ndarray of int8 of shape (passes, D)
     rows_ : ndarray of int64 of shape (n_components,)
-        The rows of the stacked H D that are kept, see `hadamard_projection`.
+        The chosen rows of the stacked H D, see `hadamard_projection`.
     components_ : ndarray of shape (n_components, D)
-        The projection as a matrix, made when it is asked for; its transpose is the adjoint.
+        The projection as a matrix, computed at each access; its transpose is the adjoint.
 
     See Also
     --------
@@ -373,7 +373,7 @@ class HadamardProjection(_HadamardMap):
         self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Draw signs and rows; of X only the number of columns matters."""
+        """Draw signs and rows; only the number of columns of X matters."""
         X, rng = rows.X, self._start(rows.X)
         width, n = self._n_features_out, _padded(X.shape[1])
         passes = -(-width // n)
@@ -439,14 +439,14 @@ class FastJLProjection(_HadamardMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The dot product, which is what the projection keeps.
+        The dot product, which the projection keeps.
     density_ : float
         q.
     signs_ : ndarray of int8 of shape (D,)
     values_, columns_, starts_ : ndarray of shapes (nnz,), (nnz,) and (n_components + 1,)
         P in CSR form.
     components_ : ndarray of shape (n_components, D)
-        The projection as a matrix, made when it is asked for; its transpose is the adjoint.
+        The projection as a matrix, computed at each access; its transpose is the adjoint.
 
     See Also
     --------
@@ -499,7 +499,7 @@ class FastJLProjection(_HadamardMap):
         self.random_state = random_state
 
     def _fit(self, rows: FitRows) -> None:
-        """Draw signs and the sparse matrix; of X only the shape matters."""
+        """Draw signs and the sparse matrix; only the shape of X matters."""
         X, rng = rows.X, self._start(rows.X)
         n = _padded(X.shape[1])
         if isinstance(self.density, str):
@@ -530,8 +530,8 @@ class FastJLProjection(_HadamardMap):
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
         n = _padded(columns)
-        given = isinstance(self.density, numbers.Real)
-        share = float(self.density) if given else min(1.0, _ENOUGH / n)
+        numeric = isinstance(self.density, numbers.Real)
+        share = float(self.density) if numeric else min(1.0, _ENOUGH / n)
         return width * (8.0 + 20.0 * share * n)
 
     def _flops(self, density: float) -> float:
@@ -559,7 +559,7 @@ def _both(signs: NDArray[np.int8], values: Doubles, dtype: DTypeLike) -> tuple[F
 
 
 def _places(rng: np.random.Generator, size: int, share: float) -> NDArray[np.int64]:
-    """Draw which of `size` places are taken, each with this probability, by the gaps between."""
+    """Draw each of `size` places with this probability, by the gaps between them."""
     parts: list[NDArray[np.int64]] = []
     last = -1
     while last < size:

@@ -46,7 +46,7 @@ def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components
     Parameters
     ----------
     X : array-like of shape (n, d)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     hashes : array-like of int of shape (s, d)
         Places, >= 0 and below n_components.
     signs : array-like of shape (s, d)
@@ -83,7 +83,7 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     Parameters
     ----------
     X : array-like of shape (n, d)
-        float32 is kept, everything else becomes float64.
+        float32 stays float32, everything else becomes float64.
     hashes : array-like of int of shape (p, d)
         Places, >= 0 and below n_components; entry (i_1, ..., i_p) goes to the sum of its p places
         modulo n_components.
@@ -287,7 +287,7 @@ class CountSketch(RowMap):
         return f"{self.hashes_.shape[0]} of {self._n_features_out} places for each column"
 
     def _check_arrays(self) -> None:
-        """Look at shapes alone: the kernel looks at each place before it goes there."""
+        """Check shapes only: the kernel checks each place."""
         shape = self.hashes_.shape
         if shape != self.signs_.shape or shape[1:] != (self.n_features_in_,):
             check_arrays(self)
@@ -317,7 +317,7 @@ class TensorSketchFeatures(KernelMap):
     kernel_ : Kernel
         The exact kernel, with all parameters as numbers.
     widths_ : list of int
-        The powers of two that F is made of, the largest first.
+        The powers of two whose sum is F, the largest first.
     hashes_ : ndarray of int32 of shape (len(widths_), degree, n_features + 1)
         The last column is the constant one, sqrt(coef0).
     signs_ : ndarray of int8 of shape (len(widths_), degree, n_features + 1)
@@ -369,7 +369,7 @@ class TensorSketchFeatures(KernelMap):
         widths = np.array(self.widths_)
         if widths.sum() != self._n_features_out or (widths & (widths - 1)).any():
             raise ValueError(
-                f"has widths_ {self.widths_}, not powers of two that are {self._n_features_out}"
+                f"has widths_ {self.widths_}, not powers of two with the sum {self._n_features_out}"
             )
         beyond = self.hashes_.reshape(widths.size, -1).max(axis=1, initial=0) >= widths
         if beyond.any() or self.widths_[0] != widths.max():
@@ -387,14 +387,14 @@ class TensorSketchFeatures(KernelMap):
         rng = generator(self.random_state)
         self.widths_ = [1 << bit for bit in reversed(range(width.bit_length())) if width >> bit & 1]
         columns = X.shape[1] + 1
-        places = [_draw(rng, [each] * kernel.degree, columns) for each in self.widths_]
+        places = [_draw(rng, [size] * kernel.degree, columns) for size in self.widths_]
         self.hashes_: NDArray[np.int32] = np.stack(places)
         self.signs_ = _flip(rng, self.hashes_.shape)
         self.kernel_: Polynomial = kernel
         warn_if_trivial(kernel, X)
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
-        return 144.0 * width  # twice 64 are those of two vectors of rows, in their transforms
+        return 144.0 * width  # of them 128 for two vectors of rows in their transforms
 
     def _flops(self, density: float) -> float:
         width = self._n_features_out

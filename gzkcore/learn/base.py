@@ -24,7 +24,7 @@ from gzkcore.rows.sources import is_source
 
 
 class Solved:
-    """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
+    """A fitted attribute that is computed at first access, which keeps `partial_fit` cheap."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -33,18 +33,20 @@ class Solved:
         return self if model is None else model._solved()[self.name]
 
 
-def new_features(given: Any, random_state: Any, name: str = "features", **parameters: Any) -> Any:
-    """Return an unfitted copy of the features given, with parameters (of the kernel, too) set.
+def new_features(
+    features: Any, random_state: Any, name: str = "features", **parameters: Any
+) -> Any:
+    """Return an unfitted copy of features, with parameters (of the kernel, too) set.
 
-    None stands for `KernelFeatures()`. A random state goes to all parts that have none.
+    None stands for `KernelFeatures()`. All parts without a random state get this one.
     """
-    if given is None:
+    if features is None:
         features = plain_output(KernelFeatures())
-    elif hasattr(given, "transform") and not isinstance(given, type):
-        features = plain_output(clone(given))
+    elif hasattr(features, "transform") and not isinstance(features, type):
+        features = plain_output(clone(features))
     else:
         raise TypeError(
-            f"{name}={given!r} is not a transformer; pass an instance such as "
+            f"{name}={features!r} is not a transformer; pass an instance such as "
             "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
         )
     if random_state is not None:
@@ -73,10 +75,10 @@ def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = [features.transform(points) for features in (ours, theirs)]
-        except ValueError:  # they want other points
+                both = [features.transform(points) for features in (ours, theirs)]
+        except ValueError:  # other points are needed
             continue
-        a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in found)
+        a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in both)
         same = a.shape == b.shape and np.allclose(a, b, equal_nan=True)
         break
     else:
@@ -91,11 +93,11 @@ def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
 class Learner(CallbackSupportMixin, BaseEstimator):
     """Base of all learners.
 
-    What a fit gives a learner is declared in `_state`, see `model_io`: files and checkpoints keep
-    it, and the next fit forgets it. The rest of a learner are its parameters.
+    `_state` declares the fitted attributes, see `model_io`: files and checkpoints keep them, and
+    the next fit forgets them.
     """
 
-    # recipe_: what the command `gzkcore predict` needs to know of a table.
+    # recipe_: the table of the command `gzkcore fit`, for `gzkcore predict`.
     _state = stored(recipe_=plain().if_there())
 
     random_state: Any
@@ -113,7 +115,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         forget(self)
 
     def _outdate(self) -> None:
-        """Drop what was worked out from fitted attributes, before these change."""
+        """Drop results that were computed from fitted attributes, before these change."""
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -130,16 +132,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         raise NotImplementedError
 
     def _columns(self, X: Any, reset: bool = False) -> Any:
-        """Check X but for its values, which are checked when they are read."""
+        """Check the form of X; values are checked when they are read."""
         check_sparse(X)
         return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
 
     def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Return what a fit takes of rows that were checked."""
+        """Return the summands of an accumulator for checked rows."""
         return X, y, sample_weight
 
     def _for_workers(self) -> Self:
-        """Return a copy that can predict or transform and no more: what goes to workers."""
+        """Return a copy for workers, which can only predict or transform."""
         self._check_fitted()
         return copy.copy(self)
 
@@ -155,15 +157,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
 
 class PassLearner(Learner):
-    """Base of learners that sum over rows in a pass, and solve when first asked."""
+    """Base of learners that sum over rows in a pass, and solve at first access."""
 
     moments_: Any
     y_offset_: Any
-    _solve: Callable[..., dict[str, Any]]  # works out the fitted attributes from the sums
+    _solve: Callable[..., dict[str, Any]]  # computes fitted attributes from the sums
     _solution: dict[str, Any]
 
     def _continues(self, X: Any) -> bool:
-        """Tell whether `partial_fit` adds to rows before; raise if X is no batch but a source."""
+        """Return whether `partial_fit` continues a fit; raise if X is a source."""
         if is_source(X):
             raise TypeError(
                 f"partial_fit takes the rows of one batch, but X is a {type(X).__name__}, a source "
@@ -184,7 +186,7 @@ class PassLearner(Learner):
         return self._solution
 
     def _offset_of(self, other: Any) -> Doubles:
-        """Return how far another regression's targets are shifted, if it can be merged."""
+        """Return the difference of the offsets of y, or raise if models can't be merged."""
         check_same_class(self, other)
         for model in (self, other):
             if not model.__sklearn_is_fitted__():
@@ -216,8 +218,8 @@ class FeatureLearner(PassLearner):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `features__...` on None first replaces it by its default instance."""
         for name in ("features", "features_y"):
-            given = params.get(name, getattr(self, name, name))
-            if given is None and any(key.startswith(f"{name}__") for key in params):
+            features = params.get(name, getattr(self, name, name))
+            if features is None and any(key.startswith(f"{name}__") for key in params):
                 params[name] = KernelFeatures()
         super().set_params(**params)
         return self
@@ -230,7 +232,7 @@ class FeatureLearner(PassLearner):
 
 
 class Resumable:
-    """What learners share whose `fit` has a `checkpoint`, which no pipeline could route."""
+    """A learner whose `fit` has a `checkpoint`, which is not routed by pipelines."""
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
 

@@ -31,16 +31,16 @@ from .regression import Regressor
 
 
 class ClassifierScore(ClassifierMixin):
-    """What classifiers share: their score, of rows in arrays or of a source, and their hint."""
+    """The score of classifiers, of rows in arrays or of a source, and checks of labels."""
 
     _of_numbers = "KernelRegressor"  # the regressor of the same kind
 
     def _check_labels(self, labels: NDArray[Any]) -> None:
-        """Raise if values are not labels; of numbers say which class takes them."""
+        """Raise if values are not labels; for numbers name the regressor."""
         check_labels(labels, f"to predict numbers use {self._of_numbers}")
 
     def _check_kind(self, labels: NDArray[Any]) -> None:
-        """Raise if labels are none, or text where the classes are numbers, or the reverse."""
+        """Raise unless labels are of the kind of the classes, text or numbers."""
         self._check_labels(labels)
         known = self.classes_.tolist()
         if isinstance(known[0], str) != isinstance(labels[0], str):
@@ -50,13 +50,15 @@ class ClassifierScore(ClassifierMixin):
             )
 
     def _without_std(self, return_std: bool) -> None:
-        """Raise if standard deviations are asked for; say what tells how sure a class is."""
+        """Raise if standard deviations are asked for; name the method to use instead."""
         if return_std:
-            told = "predict_proba(X) returns probabilities"
+            remedy = "predict_proba(X) returns probabilities"
             if not hasattr(self, "predict_proba"):
-                told = "decision_function(X) says how clear it is, and KernelClassifier and "
-                told += "KernelLogisticRegression have predict_proba"
-            raise TypeError(f"return_std={return_std!r}: a class has no standard deviation; {told}")
+                remedy = "decision_function(X) says how clear it is, and KernelClassifier and "
+                remedy += "KernelLogisticRegression have predict_proba"
+            raise TypeError(
+                f"return_std={return_std!r}: a class has no standard deviation; {remedy}"
+            )
 
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -90,16 +92,16 @@ class Classifier(ClassifierScore, Regressor):
 
     classes_: NDArray[Any]
     class_weight: Any
-    _of_class: Any = None  # the weights of the classes, where the rows tell them
+    _of_class: Any = None  # balanced weights of the classes
 
     def _look_ahead(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> None:
         """Take the classes, and their weights, from the labels of all rows."""
         if is_source(X):
             if not can_reread(X):
                 return
-            found = reduced(as_source(X, y, sample_weight), count_labels, merge_counts)
-            self.classes_ = np.array(sorted(found))
-            counts = np.array([found[label] for label in self.classes_.tolist()])
+            rows_of = reduced(as_source(X, y, sample_weight), count_labels, merge_counts)
+            self.classes_ = np.array(sorted(rows_of))
+            counts = np.array([rows_of[label] for label in self.classes_.tolist()])
         elif self._balanced():
             self.classes_, counts = _counted(y)
         else:
@@ -130,7 +132,7 @@ class Classifier(ClassifierScore, Regressor):
             known = self.classes_.tolist()
             of_class = [self.class_weight.get(label, 1.0) for label in known]
             for label, weight in self.class_weight.items():
-                if label not in known and not all(each in self.class_weight for each in known):
+                if label not in known and not all(c in self.class_weight for c in known):
                     raise ValueError(
                         f"class_weight has a weight for {label!r}, which is not one of the classes "
                         f"{known}"
@@ -225,9 +227,9 @@ def places_of(scores: Doubles) -> Integers:
 
 
 def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
-    """Return labels in one dimension; of pandas' nullable types and objects as plain as they are.
+    """Return labels in one dimension, of the type of their values.
 
-    So True and 1 are predicted as True and 1, and not as the 1.0 that scikit-learn makes of them.
+    In pandas' nullable types and objects True and 1 stay as they are; scikit-learn makes them 1.0.
     """
     dtype = getattr(y, "dtype", None)
     if dtype is None:  # a frame of one column has the type of that
@@ -257,26 +259,25 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
 
 def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
     """Return the distinct labels, sorted, and the place of each label among them."""
-    given = np.asarray(labels)
-    if given.dtype.kind == "O":
-        gaps = [row for row, label in enumerate(given) if label is None]
+    values = np.asarray(labels)
+    if values.dtype.kind == "O":
+        gaps = [row for row, label in enumerate(values) if label is None]
         if gaps:
             raise ValueError(f"y has no label in row {gaps[0]} (counted from 0); {WITHOUT_TARGET}")
     try:
-        found = np.unique(given, return_inverse=True)
+        return np.unique(values, return_inverse=True)
     except TypeError as error:  # numbers among texts, say
         raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
-    return found
 
 
 def count_labels(batch: Batch) -> dict[Any, int]:
-    """Return how many rows of a batch each label has."""
+    """Return the number of rows of each label in a batch."""
     labels, counts = _counted(batch.y)
-    return dict(zip(labels, counts.tolist(), strict=True))  # of the type that labels have
+    return dict(zip(labels, counts.tolist(), strict=True))  # keys of the labels' own type
 
 
 def _counted(y: Any) -> tuple[NDArray[Any], Integers]:
-    """Return the distinct labels, sorted, and how many rows each has."""
+    """Return the distinct labels, sorted, and their numbers of rows."""
     if y is None:
         raise ValueError("a classifier needs labels; the source must yield (X, y)")
     y = label_column(y)

@@ -124,11 +124,11 @@ class ComponentLearner(
         raise NotImplementedError
 
     def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, Any]:
-        """Return the rows and their second view, if there is one; values are checked when read."""
+        """Check the form of X and of the second view, if any, and return both."""
         raise NotImplementedError
 
     def _start_moments(self, reader: Reader, y: Any, sample_weight: Any) -> MomentsAccumulator:
-        """Fit the features to the first rows, or to all, and return moments of none."""
+        """Fit the features to the first rows, or to all, and return empty moments."""
         raise NotImplementedError
 
     def _batches_mapped(self, X: Any) -> Any:
@@ -139,10 +139,10 @@ class ComponentLearner(
 
 def scores(features: Any, X: Any, mean: Doubles, axes: Doubles, name: str = "X") -> Floats:
     """Return (Z - mean) axes, tile by tile."""
-    found = np.empty((X.shape[0], axes.shape[1]), float_dtype(X))
+    out = np.empty((X.shape[0], axes.shape[1]), float_dtype(X))
 
     def use(_thread: int, rows: slice, Z: Floats) -> None:
-        found[rows] = (Z - mean.astype(Z.dtype)) @ axes.astype(Z.dtype)
+        out[rows] = (Z - mean.astype(Z.dtype)) @ axes.astype(Z.dtype)
 
     for_each_tile(features, X, use, name=name)
-    return found
+    return out

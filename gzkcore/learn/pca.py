@@ -48,7 +48,7 @@ class RandomFeaturePCA(ComponentLearner):
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Share of the variance of all features.
     mean_ : ndarray of shape (n_features_out,)
-        Of the features.
+        Mean of the features.
     n_components_ : int
     moments_ : MomentsAccumulator
         The sums from which all other results follow.
@@ -135,22 +135,22 @@ class RandomFeaturePCA(ComponentLearner):
 
     def _solve(self) -> dict[str, Any]:
         self._check_parameters()
-        found = self.moments_.finalize()
-        p = len(found.mean)
-        most, k = min(found.n_rows, p), self.n_components
+        moments = self.moments_.finalize()
+        p = len(moments.mean)
+        most, k = min(moments.n_rows, p), self.n_components
         if isinstance(k, numbers.Integral) and int(k) > most:
             raise ValueError(
-                f"n_components={k} is more than {most}, the smaller of n_samples={found.n_rows} "
+                f"n_components={k} is more than {most}, the smaller of n_samples={moments.n_rows} "
                 f"(rows with a positive weight) and the {counted(p, 'feature')}; use fewer "
                 "components"
             )
-        variance = found.covariance
+        variance = moments.covariance
         total = float(np.trace(variance))
         wanted = int(k) if isinstance(k, numbers.Integral) else most
         values, vectors = eigh(variance, subset_by_index=[p - wanted, p - 1])
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
         lost = p * float(np.finfo(self.moments_.dtype).eps) * values.max(initial=0.0)
-        some = max(1, int(np.count_nonzero(values > lost)))  # with variance, or else one
+        some = max(1, int(np.count_nonzero(values > lost)))  # with variance, at least one
         ratio = values / total if total > 0 else np.zeros_like(values)
         if k is None:
             wanted = some
@@ -162,7 +162,7 @@ class RandomFeaturePCA(ComponentLearner):
             "components_": np.ascontiguousarray(axes[:wanted]),
             "explained_variance_": values[:wanted],
             "explained_variance_ratio_": ratio[:wanted],
-            "mean_": found.mean,
+            "mean_": moments.mean,
             "n_components_": wanted,
             "lost": float(lost),  # the size of rounding errors in eigenvalues
         }
@@ -173,11 +173,11 @@ class RandomFeaturePCA(ComponentLearner):
         return int(self.n_components_)
 
     def _scales(self) -> Doubles:
-        """Return what each component is divided by: 1, or its standard deviation."""
+        """Return the divisors of the components: 1, or their standard deviations."""
         values = np.asarray(self.explained_variance_)
         if not self.whiten:
             return np.ones_like(values)
-        # Directions that are nothing but rounding errors come out as 0, not as noise of size 1.
+        # Directions of rounding errors become 0, not noise of size 1.
         return np.where(values > self._solved()["lost"], np.sqrt(values), np.inf)
 
     def transform(self, X: Data) -> Any:
@@ -216,5 +216,5 @@ class RandomFeaturePCA(ComponentLearner):
                 f"(n_samples, {self.n_components_})"
             )
         scales = self._scales()
-        kept = np.where(np.isfinite(scales), scales, 0.0)
-        return np.asarray((components * kept) @ self.components_ + self.mean_)
+        sizes = np.where(np.isfinite(scales), scales, 0.0)
+        return np.asarray((components * sizes) @ self.components_ + self.mean_)

@@ -24,13 +24,14 @@ from .regression import Regressor, check_alphas
 
 __all__ = ["RandomFeatureRidge"]
 
-LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not estimated
-# What features leave of k(x, x) is rounding below so many units in the last place.
-ROUNDING = 8.0
+# Rows less degrees of freedom below which the noise is not estimated.
+LEAST_FREE = 1e-2
+# k(x, x) - |z|^2 is taken for 0 below this many units in the last place of k(x, x).
+ZERO_UNITS = 8.0
 
 SOLVERS = ("auto", "cholesky", "cg")
 
-Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
+Results: TypeAlias = dict[str, Any]  # results computed from the sums, by name
 
 
 class FeatureRegressor(Resumable, Regressor, FeatureLearner):
@@ -44,7 +45,7 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
     intercept_ = Solved()
 
     y_offset_: Doubles
-    _spread: Solution
+    _spread: Results
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._solution = self._solve(self._start(reader, step))
@@ -69,7 +70,7 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         return self
 
     def _start(self, reader: Reader, step: Step | None = None) -> Any:
-        """Read the first rows, or all; return what `_solve` can't know from the moments."""
+        """Sum the first rows, or all; return results of the pass for `_solve`, or None."""
         raise NotImplementedError
 
     @property
@@ -117,7 +118,7 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         return X, y - self.y_offset_, sample_weight
 
     def _offset(self, y: Doubles) -> Doubles:
-        """Choose what to subtract from y before summing: sums of squares then lose no digits."""
+        """Return the mean of y, or 0: sums of squares of y less that lose no digits."""
         return np.asarray(y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:]))
 
     def _new_features(self, **parameters: Any) -> Any:
@@ -131,12 +132,12 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         super()._outdate()
         self.__dict__.pop("_spread", None)
 
-    def _coefficients(self, sums: Doubles, alphas: Doubles) -> Solution:
+    def _coefficients(self, sums: Doubles, alphas: Doubles) -> Results:
         """Solve the ridge systems of all targets."""
         return self._shaped(*coefficients(sums, alphas, self.fit_intercept, self.moments_.dtype))
 
-    def _shaped(self, coef: Doubles, intercept: Doubles) -> Solution:
-        """Give coefficients and intercepts of all targets the shape of y."""
+    def _shaped(self, coef: Doubles, intercept: Doubles) -> Results:
+        """Return coefficients and intercepts of all targets in the shape of y."""
         shape = self.y_offset_.shape
         return {
             "coef_": coef.reshape(*shape, coef.shape[1]),
@@ -144,8 +145,8 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         }
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
-        solution = self._solved()
-        coef = np.atleast_2d(solution["coef_"]).T
+        results = self._solved()
+        coef = np.atleast_2d(results["coef_"]).T
         mean = np.empty((X.shape[0], coef.shape[1]))
         variance = np.empty_like(mean) if return_std else None
         spread = self._spreads() if return_std else {}
@@ -156,7 +157,7 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
                 variance[rows] = self._variance(X[rows], Z, spread)
 
         for_each_tile(self.features_, X, use)
-        mean += np.atleast_1d(solution["intercept_"])
+        mean += np.atleast_1d(results["intercept_"])
         return mean, variance
 
     def _for_workers(self, return_std: bool = False) -> Self:
@@ -164,14 +165,14 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
             self._spreads()
         return super()._for_workers(return_std)
 
-    def _variance(self, X: Any, Z: Floats, spread: Solution) -> Doubles:
+    def _variance(self, X: Any, Z: Floats, spread: Results) -> Doubles:
         """Return the variance of new observations at rows of features Z, see the class."""
         kernel: Any = getattr(self.features_, "kernel_", None)
         missing: Any = 0.0
         if hasattr(kernel, "diag"):
             own = kernel.diag(X)
             missing = own - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-            missing[missing < ROUNDING * np.finfo(Z.dtype).eps * own] = 0.0
+            missing[missing < ZERO_UNITS * np.finfo(Z.dtype).eps * own] = 0.0
         variance = np.empty((len(Z), len(spread["noise"])))
         for alpha, root in spread["roots"].items():
             of_mean = np.square((Z - spread["mean"]) @ root).sum(axis=1)
@@ -194,8 +195,8 @@ class FeatureRegressor(Resumable, Regressor, FeatureLearner):
         """
         return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
 
-    def _spreads(self) -> Solution:
-        """Return what standard deviations and degrees of freedom need, worked out once."""
+    def _spreads(self) -> Results:
+        """Return factorisations and noise for standard deviations, computed once."""
         if hasattr(self, "_spread"):
             return self._spread
         self._check_fitted()
@@ -369,17 +370,20 @@ class RandomFeatureRidge(FeatureRegressor):
         alphas = check_alphas(self.alpha, "alpha", self.y_offset_.shape)
         return np.array(np.broadcast_to(alphas, self.y_offset_.size))
 
-    def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
-        return self.moments_.sums[0], solution["alphas"]
+    def _system(self, results: Results) -> tuple[Doubles, Doubles]:
+        return self.moments_.sums[0], results["alphas"]
 
-    def _solve(self, found: Any = None) -> Solution:
-        solution: Solution = {"alphas": self._alphas()}
-        if found is None:
-            return solution | self._coefficients(*self._system(solution))
-        coef, intercept, how = found
-        steps = {"n_iter": how.n_iter, "residual": how.residual}
-        steps = {name: each.reshape(self._target_shape) for name, each in steps.items()}
-        return solution | self._shaped(coef, intercept) | steps
+    def _solve(self, solved: Any = None) -> Results:
+        results: Results = {"alphas": self._alphas()}
+        if solved is None:
+            return results | self._coefficients(*self._system(results))
+        coef, intercept, steps = solved
+        shape = self._target_shape
+        results |= {
+            "n_iter": steps.n_iter.reshape(shape),
+            "residual": steps.residual.reshape(shape),
+        }
+        return results | self._shaped(coef, intercept)
 
     @property
     def n_iter_(self) -> Any:
@@ -389,7 +393,7 @@ class RandomFeatureRidge(FeatureRegressor):
     @property
     def residual_(self) -> Any:
         """Relative residual that conjugate gradients reached, for each target."""
-        found = self._solved().get("residual")
-        if found is None:
+        residual = self._solved().get("residual")
+        if residual is None:
             raise AttributeError('a model fitted with solver="cholesky" has no residual_')
-        return found[()]
+        return residual[()]

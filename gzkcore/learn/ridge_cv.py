@@ -41,10 +41,11 @@ from gzkcore.passes.tiles import for_each_tile
 
 from .base import Solved
 from .regression import check_alphas
-from .ridge import LEAST_FREE, FeatureRegressor, Solution
+from .ridge import LEAST_FREE, FeatureRegressor, Results
 
 __all__ = ["RandomFeatureRidgeCV"]
 
+# The candidates for alpha.
 ALPHAS = tuple(np.logspace(-8, 2, 21).tolist())
 
 ONE_BASIS = (
@@ -156,10 +157,10 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         self.random_state = random_state
 
     def _start(self, reader: Reader, step: Step | None = None) -> Any:
-        """Read the first rows, or all; return candidates and errors, unless more rows may come."""
+        """Sum the first rows, or all; return candidates and errors, unless more rows may come."""
         alphas = check_alphas(self.alphas, "alphas")
         n_folds = self._check_cv(reader.one_pass)
-        found: list[GridEntry] = []
+        tried: list[GridEntry] = []
         errors, least = [], np.inf
         for moments, candidates in self._empty_sums(reader, n_folds):
             reader.accumulate(self, moments, step)
@@ -171,18 +172,18 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                 new = self._leave_one_out(moments, candidates, alphas, reader.summands(self))
             else:
                 new = self._errors(moments, candidates, alphas)
-            lowest = np.fmin.reduce(_pooled(new, moments), axis=None)  # of those that are numbers
-            if lowest < least or not found:
+            lowest = np.fmin.reduce(_pooled(new, moments), axis=None)  # NaN left out
+            if lowest < least or not tried:
                 least = np.fmin(least, lowest)
                 self.candidates_, self.moments_ = candidates, moments
-            found += candidates
+            tried += candidates
             errors.append(new)
-        return found, np.concatenate(errors)
+        return tried, np.concatenate(errors)
 
     def _empty_sums(
         self, reader: Reader, n_folds: int
     ) -> Iterator[tuple[GramAccumulator, list[GridEntry]]]:
-        """Yield what a pass is to sum up, of no rows so far, and the candidates that it serves."""
+        """Yield the empty sums of each pass, with the candidates that they serve."""
         if reader.resume(self):
             yield self.moments_, self.candidates_
             return
@@ -196,7 +197,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                     "each entry of kernel_grid; choose the kernel on part of the rows, then fit "
                     "with it",
                 )
-                self.candidates_, self.moments_ = candidates, moments  # what a checkpoint keeps
+                self.candidates_, self.moments_ = candidates, moments  # kept by a checkpoint
             yield moments, candidates
 
     def _check_one_basis(self, candidates: list[GridEntry], trouble: str) -> None:
@@ -226,7 +227,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             )
 
     def _bases(self, reader: Reader) -> Iterator[tuple[Any, list[GridEntry]]]:
-        """Yield fitted features with the candidates they serve, together all of the grid."""
+        """Yield fitted features with the candidates they serve, until all of the grid are."""
         if not self.kernel_grid:
             features = reader.fit(self._new_features(), reader.targets)
             yield features, [{"params": {}, "kernel": None}]
@@ -249,7 +250,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             yield reader.fit(features, reader.targets), [{"params": params, "kernel": None}]
 
     def _maps(self, grid: list[dict[str, Any]], full: dict[str, str], own: Any) -> list[Any]:
-        """Return unfitted features for each entry of a grid, whose names have these full names."""
+        """Return unfitted features for each entry of a grid, given the full names of its names."""
         try:
             return [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
         except (AttributeError, ValueError) as error:
@@ -304,12 +305,12 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             for_each_tile(moments.features, X, of_batch)
         return np.asarray(np.sum(errors, axis=0) / sums[p, p])[:, :, None]
 
-    def _solve(self, found: Any = None) -> Solution:
+    def _solve(self, compared: Any = None) -> Results:
         alphas = check_alphas(self.alphas, "alphas")
-        if found is None:
+        if compared is None:
             self._check_enough(self.moments_.n_rows)
-            found = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
-        candidates, errors = found
+            compared = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
+        candidates, errors = compared
         pooled = _pooled(errors, self.moments_)
         if not np.isfinite(pooled).any():
             raise ValueError(
@@ -321,7 +322,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         features = self.moments_.features
         if chosen["kernel"] is not None:
             features = features.rescaled(chosen["kernel"])
-        solution = {
+        results = {
             "scale": _scale(self.moments_, chosen),
             "alpha_": alpha,
             "kernel_": getattr(features, "kernel_", None),
@@ -330,16 +331,16 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             "best_score_": -float(pooled[i, a]),
             "cv_results_": results_of([c["params"] for c in candidates], alphas, errors, pooled),
         }
-        return solution | self._coefficients(*self._system(solution))
+        return results | self._coefficients(*self._system(results))
 
-    def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
+    def _system(self, results: Results) -> tuple[Doubles, Doubles]:
         total = self.moments_.sums.sum(axis=0)
-        alphas = np.full(self.y_offset_.size, solution["alpha_"])
-        return scaled(total, solution["scale"]), alphas
+        alphas = np.full(self.y_offset_.size, results["alpha_"])
+        return scaled(total, results["scale"]), alphas
 
 
 def _scale(moments: GramAccumulator, candidate: GridEntry) -> Doubles | None:
-    """Return what a candidate's kernel multiplies the columns of the basis by, None for nothing."""
+    """Return the factors of the basis' columns for a candidate's kernel, or None."""
     kernel = candidate["kernel"]
     return None if kernel is None else moments.features.column_scales(kernel)
 
@@ -359,7 +360,7 @@ def _candidate_errors(
     if not generalised and np.count_nonzero(weights) < 2:
         raise ValueError("all sample weights are zero in all folds but one; use fewer folds")
     if not generalised:
-        np.subtract(total, sums, out=sums)  # from here on: all rows but the fold
+        np.subtract(total, sums, out=sums)  # now of all rows outside the fold
     m, n = p + fit_intercept, total[p, p + 1]  # [Z 1] has m columns in use
     for part in (total, *sums):
         _gram.mirror(part, m)
@@ -383,8 +384,8 @@ def _candidate_errors(
     errors = np.empty((len(penalties), n_folds))
     with limit_blas(1), ThreadPoolExecutor(n_threads()) as pool:
         units = list(itertools.product(range(n_folds), parts))
-        for (fold, chosen), found in zip(units, pool.map(error, units), strict=True):
-            errors[chosen, fold] = found
+        for (fold, chosen), values in zip(units, pool.map(error, units), strict=True):
+            errors[chosen, fold] = values
     return errors.reshape(len(scales), len(alphas), n_folds)
 
 
@@ -419,7 +420,7 @@ def grid_of(kernel_grid: Any) -> list[dict[str, Any]]:
 def results_of(
     params: list[dict[str, Any]], alphas: Doubles, errors: Doubles, pooled: Doubles
 ) -> dict[str, Any]:
-    """Lay all candidates out as GridSearchCV does."""
+    """Return the results of all candidates in the format of GridSearchCV."""
     rows = [{"alpha": alpha, **some} for some in params for alpha in alphas.tolist()]
     results: dict[str, Any] = {"params": rows}
     for name in rows[0]:
@@ -435,7 +436,7 @@ def results_of(
 
 
 def _as_array(values: list[Any]) -> NDArray[Any]:
-    """Return numbers or texts as an array of such, and what is neither, or both, as objects."""
+    """Return an array of numbers or of texts, or else of objects."""
     if any(all(isinstance(value, kind) for value in values) for kind in (numbers.Real, str)):
         return np.array(values)
     return np.fromiter(values, dtype=object, count=len(values))

@@ -27,7 +27,7 @@ from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Rows, Seed
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
-from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
+from gzkcore.features.fourier import FrequencyRule, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import FunctionKernel, Precomputed
@@ -358,7 +358,7 @@ def feature_prior(kernel: Kernel, X: Rows, n_draws: int, random_state: Seed) -> 
     rng = generator(random_state)
     if isinstance(kernel, FunctionKernel | Precomputed):
         return None
-    frequencies: Frequencies = "orthogonal" if kernel.rotation_invariant else "iid"
+    frequencies: FrequencyRule = "orthogonal" if kernel.rotation_invariant else "iid"
     seed = int(rng.integers(2**31))
     for features in (
         RandomFourierFeatures(kernel, PRIOR_COMPONENTS, frequencies=frequencies, random_state=seed),

@@ -77,7 +77,7 @@ def test_transform_follows_a_new_fit_and_both_dtypes(features, monkeypatch):
     expected = {}
     for dtype in (np.float32, np.float64):
         with monkeypatch.context() as patch:
-            patch.setattr(base, "_KEPT", weakref.WeakKeyDictionary())
+            patch.setattr(base, "_CASTS", weakref.WeakKeyDictionary())
             expected[dtype] = fitted.transform(X.astype(dtype))
     for dtype in (np.float32, np.float64, np.float32):
         np.testing.assert_array_equal(fitted.transform(X.astype(dtype)), expected[dtype])
@@ -97,7 +97,7 @@ def test_models_do_not_hold_casts(features):
     assert vars(fitted) == before
     assert len(pickle.dumps(fitted)) == size
     for again in (pickle.loads(pickle.dumps(fitted)), copy.copy(fitted), copy.deepcopy(fitted)):
-        assert again not in base._KEPT
+        assert again not in base._CASTS
         np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
     gone = weakref.ref(fitted)
     del fitted, again
