@@ -70,7 +70,7 @@ def _learned(
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
     model = learner(**options)
-    model._watch = report
+    model._on_stage = report
     if rows.source is not None:
         return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]

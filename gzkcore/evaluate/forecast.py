@@ -34,10 +34,12 @@ from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.rows.frames import Frame
 from gzkcore.solve.cost import cost_of
 from gzkcore.solve.system import HELD_ROWS
-from gzkcore.tabular.kernel_classifier import KernelClassifier, signs
+from gzkcore.tabular.form import Form
+from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
-from gzkcore.tabular.kernel_search import TOL
-from gzkcore.tabular.table_learner import Form, standardised
+from gzkcore.tabular.probabilities import signs
+from gzkcore.tabular.table_learner import standardised
+from gzkcore.tabular.trials import TOL
 
 # The kernel is learned on a sample of so many rows at most, of which a fold in FOLDS is held out.
 SAMPLE, FOLDS = 8000, 5

@@ -299,35 +299,22 @@ def squared_errors(
     train: TrainingRows,
     test: TrainingRows,
     alphas: Doubles,
-    system_of: Callable[[Doubles], KernelSystem],
+    system_with: Callable[[Doubles], KernelSystem],
     trend: Trend | None = None,
     step: Step | None = None,
 ) -> Doubles:
-    """Return squared errors of kernel ridge regressions on held-out rows, mean over targets.
+    """Return squared errors of alphas on held-out rows, mean over targets, of shape (rows, alphas).
 
-    Parameters
-    ----------
-    train, test : TrainingRows
-    alphas : ndarray of shape (n_alphas,)
-        Increasing: they are columns of one block solve.
-    system_of : callable
-        Returns the system of the training rows for some of the alphas.
-    trend : Trend or None
-        Beside the kernel.
-    step : callable or None
-        Runs each product.
-
-    Returns
-    -------
-    ndarray of shape (n_test, n_alphas)
-        NaN for alphas whose system was not solved, or is not positive definite.
+    Alphas increase, since they are columns of one block solve; `system_with` returns the system of
+    the training rows for some of them, and `step` runs each product. A trend may be beside the
+    kernel. Alphas whose system was not solved, or is not positive definite, have NaN.
     """
     n_targets = train.y.shape[1]
     H = None if trend is None else trend.columns(train.X)
     squares = np.full((len(test.y), alphas.size), np.nan)
     for first in range(alphas.size):
         tried = alphas[first:]
-        system = system_of(tried)
+        system = system_with(tried)
         try:
             solution, b, _ = system.regress(
                 np.tile(train.y, tried.size), np.repeat(tried, n_targets), H, step=step

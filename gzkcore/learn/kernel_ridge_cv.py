@@ -127,14 +127,14 @@ class KernelRidgeCV(WholeKernelRegressor):
         grid = grid_of(self.kernel_grid or {})
         kernels = [rows.resolve(kernel, self._names) for kernel in self._kernels(grid)]
         splits = self._splits(rows)
-        of_all = [
+        by_split = [
             [self._errors(kernel, rows, split, alphas, step) for split in splits]
             for kernel in kernels
         ]
-        errors = np.array(of_all).transpose(0, 2, 1)
+        errors = np.array(by_split).transpose(0, 2, 1)  # (kernels, alphas, splits)
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
-        counted = np.array([weight[held_out].sum() for _, held_out in splits])
-        pooled = errors @ (counted / counted.sum())
+        totals = np.array([weight[test].sum() for _, test in splits])
+        pooled = errors @ (totals / totals.sum())
         if np.isnan(pooled).all():
             raise ValueError(
                 f"no candidate reached tol={self.tol:g}; use larger alphas, a larger max_iter, or "
@@ -158,20 +158,20 @@ class KernelRidgeCV(WholeKernelRegressor):
     def _kernels(self, grid: list[dict[str, Any]]) -> list[Kernel]:
         """Return the kernel of each entry of the grid."""
         own = clone(self).set_params(kernel_grid=None)
-        made = []
+        kernels = []
         for params in grid:
             full = {
                 name if name.split("__")[0] == "kernel" else f"kernel__{name}": value
                 for name, value in params.items()
             }
             try:
-                made.append(as_exact_kernel(clone(own).set_params(**full).kernel))
+                kernels.append(as_exact_kernel(clone(own).set_params(**full).kernel))
             except (AttributeError, ValueError) as error:
                 raise ValueError(
                     f"kernel_grid has the names {sorted(params)}, which must be parameters of the "
                     f"kernel, {self.kernel!r}: {error}"
                 ) from None
-        return made
+        return kernels
 
     def _splits(self, rows: TrainingRows) -> list[TrainTest]:
         n, cv = rows.X.shape[0], self.cv

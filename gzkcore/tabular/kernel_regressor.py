@@ -1,16 +1,15 @@
 """Regression on a table with a learned kernel: `fit` chooses every setting."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
-from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.state import all_or_nothing, flag, forget, holds, stored
+from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
@@ -22,24 +21,18 @@ from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source
 from gzkcore.solve.system import HELD_ROWS
 
-from .edge import Edge
-from .kernel_search import MOST_LENGTHS, Candidate, Trials
-from .table_learner import Form, TableLearner, warn_of_order
-from .varying_noise import VaryingNoise, varying_noise
+from .deviations import Deviations, Spread, calibrated
+from .extrapolation import Edge
+from .form import Form
+from .kernel_search import MOST_LENGTHS
+from .report import Candidate
+from .table_learner import TableLearner, warn_of_order
+from .trials import Trials
 
 __all__ = ["KernelRegressor"]
 
-# Choices: what standard deviations are multiplied by, of rows with a number filled in by more;
-# and how many such rows have to be held out to say by how much.
-LEAST_WIDENING, MOST_WIDENING, MOST_OF_INCOMPLETE = 0.2, 5.0, 100.0
-FEWEST_INCOMPLETE = 20
-FEWEST_LEVELS = 8  # a choice: that say how levels vary
-ROUNDING = 4e-16  # of predictions: no standard deviation is smaller
-SAME_FACTOR = 1.05  # below that many times another factor none is told
-# Rows held out below which they don't say that standard deviations are too large. Of 24 samples of
-# 5 and 7 rows of sin(4 x) .95 and .97 of new rows were within 1.96 of them, and .81 and .82 before;
-# of noise .69 and .84, and .68 and .83.
-FEWEST_NARROWING = 10
+FEWEST_LEVELS = 8  # So many levels or more say how a new one varies; fewer, how far it may be.
+ROUNDING = 4e-16  # Standard deviations are no smaller than this share of predictions.
 
 
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
@@ -135,15 +128,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """
 
     _state = stored(
-        _widening=doubles("t", least=0),
-        _usual=doubles("t", least=0),
-        _outer=doubles("t", least=1),
-        _noise=holds(VaryingNoise) | nothing(),
-        _widening_incomplete=doubles("t", least=0).if_there(),
+        _deviations=holds(Deviations),
         _flat=flag(),
     )
-
-    _noise: VaryingNoise | None
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -210,8 +197,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
-        self._widening = self._usual = self._outer = np.ones(n_targets)
-        self._noise = None
+        self._deviations = Deviations.uncorrected(n_targets)
 
     def _calibrate(
         self,
@@ -221,86 +207,12 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         edge: Edge | None,
         incomplete: NDArray[np.bool_],
     ) -> None:
-        """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions.
-
-        And 95 % of those with a number filled in, which the model takes for as sure as any other.
-        """
-        errors, spreads, weights, imputed, places = [], [], [], [], []
-        few = trials
-        if form.features is None and form.centers is None:  # beyond, variances take many solves
-            few = trials.on(trials.thinned(HELD_ROWS))
-        for model, mean, std, held_out in few.predictions(best, form.trial, return_std=True):
-            errors.append(mean - trials.Y[held_out])
-            spread = Spread.of(model, np.ones_like(mean) if std is None else std)
-            del model
-            spreads.append(spread._replace(farthest=np.tile(spread.farthest, (len(mean), 1))))
-            weights.append(trials.weights(held_out))
-            imputed.append(incomplete[held_out])
-            places.append(held_out)
-        missed, weight = np.concatenate(errors), np.concatenate(weights)
-        spread = Spread(*(np.concatenate(each) for each in zip(*spreads, strict=True)))
-        self._usual = _quantile(spread.variances, weight)
-        gaps = np.concatenate(imputed)
-        missed /= self._varies(trials, np.concatenate(places), missed, spread.variances)
-
-        def factors(rows: Any) -> Doubles:
-            some = Spread(*(values[rows] for values in spread))
-            return widening(missed[rows], some, self._usual, weight[rows])
-
-        found = factors(slice(None) if gaps.all() else ~gaps)
-        least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
-        self._widening = np.clip(found, least, MOST_WIDENING)
-        trials.report.say(_about_widening(self._widening))
-        if edge is not None:
-            self._calibrate_beyond(trials.on([edge.split], trials.report), best, form)
-        if not incomplete.any() or gaps.all():
-            return
-        # 0: too few to say, and predictions are no surer than without any column.
-        self._widening_incomplete = np.zeros_like(self._widening)
-        said = "are at least that of y: too few such rows were held out to say more"
-        if gaps.sum() >= FEWEST_INCOMPLETE:
-            found = factors(gaps)
-            # So few rows may look surer than the others by chance; they are not.
-            self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
-            if (self._widening_incomplete < SAME_FACTOR * self._widening).all():
-                return
-            said = f"are multiplied by {listed(self._widening_incomplete)}: less is known of these"
-        trials.report.say(f"Standard deviations of rows with a missing number {said}.")
-
-    def _varies(
-        self, trials: Trials, held_out: Integers, missed: Doubles, variances: Doubles
-    ) -> Doubles:
-        """Learn how noise varies with the columns, and return the factors of rows held out."""
+        if form.is_whole:  # with more rows variances take many solves
+            trials = trials.thinned(HELD_ROWS, trials.report)
         groups = self.encoder_.groups()
-        alone = missed.shape[1] == 1 and len(groups.kinds) <= MOST_LENGTHS
-        found = None
-        if alone:
-            rows = trials.X[held_out]
-            sizes = missed * np.sqrt(trials.weights(held_out))[:, None]  # as of rows of weight 1
-            found = varying_noise(rows, sizes, variances, groups.of_columns, trials.seed)
-        if found is None:
-            return np.ones_like(missed)
-        self._noise, factors = found
-        trials.report.say(
-            f"The noise varies with the columns: standard deviations of rows are multiplied by "
-            f"{factors.min():.2f} to {factors.max():.2f}."
-        )
-        return factors
-
-    def _calibrate_beyond(self, trials: Trials, best: Candidate, form: Form) -> None:
-        """Make standard deviations beyond the rows as large as errors at the edge."""
-        of_edge = replace(best, of_splits=[best.kernel])
-        ((model, mean, std, held_out),) = trials.predictions(of_edge, form.trial, return_std=True)
-        errors, spread = mean - trials.Y[held_out], Spread.of(model, np.asarray(std))
-        if self._noise is not None:
-            errors /= self._noise.factors(trials.X[held_out])
-        given = errors, spread, self._usual, self._widening, trials.weights(held_out)
-        self._outer = np.maximum(outer_widening(*given), self._widening)
-        sizes = spread.widened(self._widening, self._usual, self._outer)
-        within = 100 * np.mean(np.abs(errors) <= NORMAL_95 * sizes)
-        trials.report.say(
-            f"Beyond the rows standard deviations are multiplied by {listed(self._outer)}, at most "
-            f"{MOST_WIDENING:g}; so {within:.0f} % of the rows at the edge are within 1.96 of them."
+        varies = len(groups.kinds) <= MOST_LENGTHS
+        self._deviations = calibrated(
+            trials, best, form.trial, edge, incomplete, groups.of_columns if varies else None
         )
 
     def predict(self, X: Data, return_std: bool = False, return_gradient: bool = False) -> Any:
@@ -386,16 +298,11 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         else:
             predicted, std = self.model_.predict(rows, return_std=True)
             mean = self._in_units(predicted)
-            widening_of_rows = np.tile(self._widening, (len(rows), 1))
-            guessed = np.zeros(len(rows), dtype=bool)
-            if hasattr(self, "_widening_incomplete"):
-                incomplete = self.encoder_.incomplete(rows)
-                widening_of_rows[incomplete] = self._widening_incomplete
-                guessed = incomplete & (self._widening_incomplete == 0).any()
-            known = Spread.of(self.model_, std)
-            std = known.widened(widening_of_rows, self._usual, self._outer) * self._scales
-            if self._noise is not None:
-                std = std * self._noise.factors(rows)
+            factors = self._deviations.factors_of(self.encoder_.incomplete(rows))
+            guessed = (factors == 0).any(axis=1)
+            by_model, learned = Spread.of(self.model_, std), self._deviations
+            std = by_model.widened(factors, learned.usual, learned.outer) * self._scales
+            std = std * learned.varying(rows)
             # What is filled in is a guess: predictions are no surer than without any column.
             spread, doubt = self._spread(rows, unknown)
             std = np.where(
@@ -411,24 +318,24 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _with_slopes(self, X: Data, return_std: bool) -> Any:
         check_not_source(X)
         X = as_frame(X)
-        found = self.predict(X, return_std)
-        with collected_warnings():  # which there were already
+        means = self.predict(X, return_std)
+        with collected_warnings():  # `predict` gave them already
             rows, unknown, places, directions = self.encoder_._with_slopes(X)
         gone = np.isnan(directions).any(axis=2)[:, None]
         slopes = self._slopes(rows, np.nan_to_num(directions), return_std)
         if return_std:
             slopes[1] *= self._widened_slopes(rows, unknown)[:, :, None]
-        results = [*found] if return_std else [found]
+        results = [*means] if return_std else [means]
         for unscaled in slopes:
-            each = np.where(gone, np.nan, unscaled * self._scales[:, None])
-            each = each[:, 0] if self._flat else each
+            values = np.where(gone, np.nan, unscaled * self._scales[:, None])
+            values = values[:, 0] if self._flat else values
             if hasattr(X, "columns"):
                 names = self.feature_names_in_[places]
-                results.append(dict(zip(names, np.moveaxis(each, -1, 0), strict=True)))
+                results.append(dict(zip(names, np.moveaxis(values, -1, 0), strict=True)))
             else:
-                every = np.full((*each.shape[:-1], self.n_features_in_), np.nan)
-                every[..., places] = each
-                results.append(every)
+                of_all = np.full((*values.shape[:-1], self.n_features_in_), np.nan)
+                of_all[..., places] = values
+                results.append(of_all)
         return tuple(results)
 
     def _slopes(self, rows: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
@@ -448,12 +355,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _widened_slopes(self, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
         """Return the factors of deviations of slopes, NaN where nothing is known."""
-        factors = np.tile(self._widening, (len(rows), 1))
-        if hasattr(self, "_widening_incomplete"):
-            factors[self.encoder_.incomplete(rows)] = self._widening_incomplete
+        factors = self._deviations.factors_of(self.encoder_.incomplete(rows))
         factors[(factors == 0).any(axis=1) | unknown.any(axis=1)] = np.nan
-        varies = 1.0 if self._noise is None else self._noise.factors(rows)
-        return np.maximum(factors * varies, 1.0)
+        return np.maximum(factors * self._deviations.varying(rows), 1.0)
 
     def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         """Return how means of encoded rows vary with what stands for unknown values.
@@ -463,19 +367,19 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         """
         spread, doubt = np.zeros((2, len(rows), len(self._means)))
         for place in np.flatnonzero(unknown.any(axis=0)).tolist():
-            those = np.flatnonzero(unknown[:, place])
+            affected = np.flatnonzero(unknown[:, place])
             variants = self.encoder_.variants(place)
             if variants is None:
-                doubt[those] = np.inf
+                doubt[affected] = np.inf
                 continue
-            changed, means = rows[those], []
+            changed, means = rows[affected], []
             for values in variants:
                 changed[:, self.encoder_.sources_ == place] = values
                 means.append(self._mean(changed))
             if len(means) >= FEWEST_LEVELS:
-                spread[those] = np.hypot(spread[those], np.std(means, axis=0, ddof=1))
+                spread[affected] = np.hypot(spread[affected], np.std(means, axis=0, ddof=1))
             else:
-                doubt[those] += np.ptp(means, axis=0)
+                doubt[affected] += np.ptp(means, axis=0)
         return spread, doubt
 
 
@@ -483,117 +387,3 @@ def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:
     """Return targets of shape (n, n_targets), checked."""
     targets = np.asarray(check_targets(y, X))
     return targets.reshape(len(targets), -1)
-
-
-def _about_widening(factors: Doubles) -> str:
-    """Say how standard deviations were corrected, by a factor for each target."""
-    those = "of the rows held out for the choice"
-    told = listed(factors)
-    if set(told.split(", ")) == {"1.00"}:
-        return (
-            f"The model's standard deviations needed no correction: at least 95 % {those} are "
-            "within 1.96 standard deviations of their predictions."
-        )
-    sizes = {"too small" if factor > 1 else "too large" for factor in factors}
-    wrong = f"were {sizes.pop()}" if len(sizes) == 1 else "were not right"
-    each = "" if len(factors) == 1 else ", one factor for each target"
-    return (
-        f"The model's standard deviations {wrong}, so they are multiplied by {told}{each}. Now 95 "
-        f"% {those} are within 1.96 standard deviations of their predictions."
-    )
-
-
-def listed(values: Doubles) -> str:
-    """Return numbers for a sentence."""
-    return ", ".join(f"{value:.2f}" for value in values)
-
-
-HALVINGS = 60  # of the factor that a row needs
-NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
-
-
-class Spread(NamedTuple):
-    """Variances of new observations by a model, of targets whose own variance is 1.
-
-    A factor below 1, learned from rows held out, shrinks a variance only as far as these rows had
-    it: up to `usual`, which 95 % of them were below. What is beyond, no such row tells.
-
-    The variance that is missing far away is added in proportion to the square of u, the share of
-    the prior variance that the rows leave unknown. So all of it is added far away, and hardly any
-    where predictions are good. On six tables with 24 random splits the mean coverage was .934
-    without this term, .933 with the square, and .938 with u itself; u itself reduced the widening
-    factor to as little as .2 of its former value.
-    """
-
-    variances: Doubles  # (n_rows, n_targets)
-    unknown: Doubles  # of the same shape, the square of that share; 0 beside a trend with slopes
-    farthest: Doubles  # (n_targets,), or of the same shape, variances far from all rows
-
-    @classmethod
-    def of(cls, model: Any, deviations: Doubles) -> "Spread":
-        """Return what a fitted model says, whose kernel is 1 from a row to itself."""
-        noise = np.atleast_1d(model.noise_variance_)
-        alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
-        variances = np.square(deviations).reshape(-1, len(noise))
-        share = alpha * (variances / np.where(noise > 0, noise, np.inf) - (noise > 0))
-        if hasattr(model, "trend_coef_"):
-            share = np.zeros_like(share)
-        return cls(variances, np.square(np.clip(share, 0.0, 1.0)), noise * (1.0 + 1.0 / alpha))
-
-    def widened(self, factors: Doubles, usual: Doubles, outer: Doubles) -> Doubles:
-        """Return standard deviations times factors, and far from the rows at least those of y."""
-        lacking = np.maximum(1.0 - _widened(self.farthest, factors, usual, outer), 0.0)
-        return np.sqrt(_widened(self.variances, factors, usual, outer) + self.unknown * lacking)
-
-
-def _widened(variances: Doubles, factors: Doubles, usual: Doubles, outer: Doubles) -> Doubles:
-    """Return variances times squares of factors, and times those of outer ones beyond the usual."""
-    inner = np.minimum(variances, usual)
-    beyond = np.square(np.maximum(factors, outer)) * (variances - inner)
-    return np.asarray(np.square(factors) * inner + beyond)
-
-
-def widening(errors: Doubles, spread: Spread, usual: Doubles, weights: Doubles) -> Doubles:
-    """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
-
-    Of each of several columns, and 95 % by weight. A target that is constant has neither. The
-    factor that a row needs is found by halving, since variances grow with it.
-    """
-    sizes = np.abs(errors) / NORMAL_95
-    least = np.sqrt(np.minimum(spread.variances, usual))
-    high = np.divide(sizes, least, out=np.zeros_like(sizes), where=least > 0)
-    low = np.zeros_like(high)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        enough = spread.widened(middle, usual, np.ones(1)) >= sizes
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return _quantile(high, weights)
-
-
-def outer_widening(
-    errors: Doubles, spread: Spread, usual: Doubles, factors: Doubles, weights: Doubles
-) -> Doubles:
-    """Return by what variances beyond the usual are multiplied, squared, of each column.
-
-    The least number >= 1 with which errors have the size of standard deviations, in the root mean
-    square by weight, at most MOST_WIDENING; the usual part has the factors.
-    """
-    low, high = np.ones_like(factors), np.full_like(factors, MOST_WIDENING)
-    outer = low
-    for _ in range(HALVINGS):
-        std = spread.widened(factors, usual, outer)
-        ratios = np.divide(errors, std, out=np.zeros_like(errors), where=std > 0)
-        enough = np.average(np.square(ratios), axis=0, weights=weights) <= 1.0
-        low, high = np.where(enough, low, outer), np.where(enough, outer, high)
-        outer = (low + high) / 2
-    return high
-
-
-def _quantile(values: Doubles, weights: Doubles) -> Doubles:
-    """Return what 95 % by weight of the values are at most, of each column."""
-    order = np.argsort(values, axis=0)
-    sums = np.cumsum(weights[order], axis=0)
-    places = np.argmax(sums >= 0.95 * sums[-1], axis=0)
-    columns = np.arange(order.shape[1])
-    found: Doubles = values[order[places, columns], columns]
-    return found

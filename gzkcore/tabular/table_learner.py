@@ -1,18 +1,21 @@
 """The base of `KernelRegressor` and `KernelClassifier`: prediction from a table, learned kernels.
 
-A fit has four steps, which `report_` describes: it encodes the columns (`table_encoder`); chooses
-kernel and alpha by held-out rows (`kernel_search`); chooses the form (the whole kernel, the kernel
-on centres, or features) by its cost on all rows; and fits this form to all rows.
+    fit
+        _fit_table    encodes the columns (`table_encoder`); holds rows out (`table_rows`)
+        _learn        chooses kernel and alpha by held-out rows (`kernel_search`), the form (`form`)
+                      and, among models that are equally good, by rows at the edge (`extrapolation`)
+        _calibrate    learns from held-out rows how sure predictions are
+        _fitted       fits the form to all rows
+
+`report_` describes these steps.
 """
 
 import contextlib
 import copy
 import math
-import numbers
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,85 +37,37 @@ from gzkcore._util.validation import (
     check_weights,
 )
 from gzkcore._util.warn import collected_warnings, warn
-from gzkcore._util.wording import as_plain, counted, seconds_told
+from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
-from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.classification import places_of
-from gzkcore.learn.kernel_ridge import KernelRidge
-from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.learn.held_out import is_number_of_folds
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
-from gzkcore.solve.posterior import NEAR_FROM
 from gzkcore.solve.solve import SolveProgress
 
-from .edge import Edge, settled
-from .kernel_search import (
-    MOST_LENGTHS,
-    SETTLED,
-    TOL,
-    Candidate,
-    Report,
-    Trials,
-    Watch,
-    choose_kernel,
-    coordinates,
-    searched,
-    try_model,
-)
+from .extrapolation import Edge, choose_by_edge
+from .form import AUTO, FORMS, Form, asked_form, best_form
+from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
+from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
+from .trials import TOL, OnStage, Trials
 
-# A choice, all of them. Rows that kernel and alpha are chosen on; on the globe, where products skip
-# most tiles and lengths are short, there are more.
+# Kernel and alpha are chosen on at most so many rows. On the globe, where products skip most tiles
+# and lengths are short, there are more.
 CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
-SECONDS = 600.0
-FORMS = AUTO, WHOLE, CENTERS, FEATURES = "auto", "whole", "centers", "features"
-MOST_FEATURES, FEWEST_FEATURES = 4096, 256
-LEAST_FEATURES = 32  # where there is room for no other form
-FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
-FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
-FEWEST_FOR_RATE = 100  # to fit to, below which half of them say nothing of twice as many
-ENCODED_ROWS = 500  # that tell whether skewed columns are better encoded by logarithms
-LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
-
-
-@dataclass
-class Form:
-    """A form of the model: features, centres, or the whole kernel."""
-
-    alpha: float
-    seed: int
-    features: int | None = None
-    centers: int | None = None
-    slopes: Integers | None = None  # the columns of a linear trend beside the whole kernel
-
-    def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
-        """Return an unfitted model of so many rows."""
-        if self.features is not None:
-            width = min(max(1, self.features // 2) if rough else self.features, n_rows)
-            features = NystromFeatures(kernel, width, random_state=self.seed)
-            return RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
-        centers = None if self.centers is None or self.centers >= n_rows else self.centers
-        # No more exactly than while alpha was chosen: on kin40k with a small alpha the error was
-        # .0732 in a third of the time, and with tol=3e-3 .0726.
-        made = KernelRidge(
-            kernel, self.alpha, trend=self.slopes, centers=centers, tol=TOL,
-            random_state=self.seed,
-        )  # fmt: skip
-        if rough:  # its variances are of the kind that those of all rows are, of which it has 4/5
-            made._near_from = 4 * NEAR_FROM // 5
-        return made
-
-    def trial(self, kernel: Kernel, n_rows: int) -> Any:
-        """Return an unfitted model of some rows: of half the features."""
-        return self.model(kernel, n_rows, rough=True)
+SECONDS = 600.0  # The final fit may take so long if no budget is given.
+ENCODED_ROWS = 500  # So many rows tell whether skewed columns are better encoded by logarithms.
+LEARNED_NOTHING = 0.995  # With a larger share of the mean's error, the mean is predicted.
+FEWEST_FOR_RATE = 100  # Half of fewer rows to fit to don't tell what twice as many would bring.
+MEANS = {"y": "the mean", "labels": "the frequencies of the classes"}  # the same for every row
 
 
 class TableLearner(BaseEstimator):
@@ -132,7 +87,7 @@ class TableLearner(BaseEstimator):
         _report=holds(Report),
     )
     _of_one_row = False
-    _watch: Watch = staticmethod(lambda *_: None)  # is told what the fit does; no file keeps it
+    _on_stage: OnStage = staticmethod(lambda *_: None)  # is told what the fit does
 
     model_: Any
     kernel_: Kernel | None
@@ -186,7 +141,7 @@ class TableLearner(BaseEstimator):
 
     def _to_data(self) -> dict[str, Any]:
         """Leave out splitters and rows, which no file holds and no prediction needs."""
-        return {} if isinstance(self.cv, numbers.Integral) else {"cv": None}
+        return {} if is_number_of_folds(self.cv) else {"cv": None}
 
     @property
     def report_(self) -> Report:
@@ -221,7 +176,7 @@ class TableLearner(BaseEstimator):
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
         encoder = plain_output(TableEncoder(self.missing, columns=self.columns))
         used = _rows_of_weight(X, sample_weight)
-        self._watch("encoding columns", None, "")
+        self._on_stage("encoding columns", None, "")
         # All rows are checked; what others than those in use hold is no reason to warn.
         with contextlib.nullcontext() if used is None else collected_warnings():
             encoder.fit(X)
@@ -258,11 +213,10 @@ class TableLearner(BaseEstimator):
 
     def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
         """Return the reader of a table that is read in passes, None for one in memory."""
-        splitter = not (self.cv is None or isinstance(self.cv, numbers.Integral))
+        splitter = not (self.cv is None or is_number_of_folds(self.cv))
         if not is_source(X):
             # Groups and splitters see all rows in order: those of an array on disk, in memory.
-            given = splitter or groups is not None
-            if given or not on_disk(X):
+            if splitter or groups is not None or not on_disk(X):
                 return None
             check_lengths(X, y)
             return source_of(X, y, sample_weight)
@@ -300,40 +254,38 @@ class TableLearner(BaseEstimator):
                 UserWarning,
             )
         if reason := table.nothing_to_learn():
-            report.say(f"The model predicts {_MEANS[of]}: {reason}.")
+            report.say(f"The model predicts {MEANS[of]}: {reason}.")
             return
-        encoded, on_sphere = self.encoder_.groups(), self.encoder_.on_sphere_
-        one_length = on_sphere or len(encoded.kinds) > MOST_LENGTHS
-        groups = None if one_length else encoded
+        groups, on_sphere = self.encoder_.groups(), self.encoder_.on_sphere_
+        one_length = on_sphere or len(groups.kinds) > MOST_LENGTHS
         most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
         splits, seed = table.splits(self.cv, most, rng), int(rng.integers(2**31))
         if table.holds_copies_together:
             report.say("Many rows are copies of others; copies are held out together.")
-        rows = coordinates(table.X) if groups is None else table.X
-        trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._watch)
-        best = _chosen(trials, kernel, groups, of, rng)
+        rows = coordinates(table.X) if one_length else table.X
+        trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._on_stage)
+        best = _chosen(trials, kernel, None if one_length else groups, of, rng)
         if best is None:
             return
         form, edge = self._form(table, trials, best, seconds), None
-        if of == "y" and groups is not None and form.features is None and form.centers is None:
-            alone = table.at_random(self.cv)
-            edge = Edge.of(trials, groups, best) if alone else None
-            if edge is not None and (kernel is None or asks_targets(kernel)):
-                was = best
-                best, error = settled(trials, was, groups, edge)
-                report.say(edge.told(error, best, was))
-                form = Form(best.alpha, form.seed, slopes=best.slopes)
-        best.chosen = not any(each.chosen for each in report.candidates)
-        if best.chosen and (form.features or form.centers):
+        if of == "y" and not one_length and form.is_whole and table.at_random(self.cv):
+            edge = Edge.of(trials, groups, best)
+        if edge is not None and (kernel is None or asks_targets(kernel)):
+            at_random = best
+            best, error = choose_by_edge(trials, at_random, groups, edge)
+            report.say(edge.sentence(error, best, at_random))
+            form = Form(best.alpha, form.seed, slopes=best.slopes)
+        best.chosen = not any(candidate.chosen for candidate in report.candidates)
+        if best.chosen and not form.is_whole:
             report.say("The errors are those of the whole kernel, which this model approximates.")
-        self._watch("calibrating", None, "")
+        self._on_stage("calibrating", None, "")
         self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
-        final = form.model(best.kernel, table.n_all)
-        self._watch("fitting", None, "")
+        model = form.model(best.kernel, table.n_all)
+        self._on_stage("fitting", None, "")
         if form.features is None:
-            final._listener = _by_residuals(self._watch)
-        self.model_ = _fitted(final, table, report)
+            model._listener = _by_residuals(self._on_stage)
+        self.model_ = _fitted(model, table, report)
         vars(self.model_).pop("_listener", None)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
         self.feature_importances_ = self._importances(table.variances())
@@ -357,81 +309,15 @@ class TableLearner(BaseEstimator):
         """Return the form that is best within the seconds and bytes that it may take."""
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
-        if self.form == AUTO:
-            form, why = self._within(room, trials, best, seconds)
-        else:
-            form, why = self._asked(room, trials, best)
+        form, why = (
+            best_form(room, trials, best, seconds)
+            if self.form == AUTO
+            else asked_form(self.form, self.n_components, room, trials, best)
+        )
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
         return form
-
-    def _asked(self, room: Room, trials: Trials, best: Candidate) -> tuple[Form, str]:
-        """Return the form that the parameters name, and what it is; too large, it is an error."""
-        n, alpha, seed = room.n_rows, best.alpha, trials.seed
-        asked = f'as form="{self.form}" says.'
-        if self.form == WHOLE:
-            if not room.whole():
-                raise room.too_little()
-            return Form(alpha, seed), f"the whole kernel on {counted(n, 'row')}, {asked}"
-        if self.form == CENTERS:
-            most = self.n_components or max(FEWEST_CENTERS, min(MOST_CENTERS, n // 4))
-            count = room.centers(min(n, most), min(n, self.n_components or 1))
-            if not count:
-                raise room.too_little()
-            return Form(alpha, seed, centers=count), f"{counted(count, 'centre')}, {asked}"
-        count = room.features(min(n, self.n_components or MOST_FEATURES), self.n_components or 1)
-        if not count:
-            raise room.too_little()
-        return Form(alpha, seed, features=count), f"{counted(count, 'feature')}, {asked}"
-
-    def _within(
-        self, room: Room, trials: Trials, best: Candidate, seconds: float
-    ) -> tuple[Form, str]:
-        """Return a form and what it is; ValueError where no form is within the memory."""
-        n, seed = room.n_rows, trials.seed
-        most_features = min(MOST_FEATURES, n)
-        # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
-        # best alpha isn't the smallest that these can do, or hardly better than the next, features
-        # have nothing to offer: on four tables and eight made ones its error was 3 % larger or more
-        # where features won, and less than .01 % larger where they lost.
-        enough = min(len(rows) for rows, _ in trials.splits) > MOST_FEATURES // 2
-        if best.least_alpha and enough and room.features(most_features, most_features):
-            features = Form(best.alpha, seed, features=most_features)
-            name = f"{best.name}, {most_features // 2:,} features"
-            tried = try_model(trials, best, name, features.trial)
-            if tried.error < FEATURES_WIN * best.error:
-                tried.chosen = True
-                percent = 100 * (1 - tried.error / best.error)
-                return features, (
-                    f"features. Their error is {percent:.0f} % smaller than that of the whole "
-                    "kernel, whose solver needs a larger alpha."
-                )
-        expected, about = trials.most_seconds_of(best, n), "less than"
-        if expected > seconds:
-            expected, about = trials.seconds_of(best, n), "about"
-        fits = room.whole()
-        takes = (
-            f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
-        )
-        how = ", in linear time" if trials.in_linear_time(best, n) else ""
-        told = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
-        if fits and expected <= seconds:
-            return Form(best.alpha, seed), told
-        why = f"since the whole kernel would take about {expected:,.1f} s."
-        if not fits:
-            why = "since there is no room for the whole kernel."
-        share = 1.0 if expected <= seconds else seconds / expected
-        if centers := room.centers(min(MOST_CENTERS, int(n * share / 4)), FEWEST_CENTERS):
-            return Form(best.alpha, seed, centers=centers), f"{centers:,} centres, {why}"
-        if width := room.features(most_features, FEWEST_FEATURES):
-            return Form(best.alpha, seed, features=width), f"{width:,} features, {why}"
-        if fits:
-            return Form(best.alpha, seed), told
-        if width := room.features(min(FEWEST_FEATURES, n), LEAST_FEATURES):
-            few = f"{width:,} features, since there is no room for more."
-            return Form(best.alpha, seed, features=width), few
-        raise room.too_little()
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""
@@ -467,10 +353,10 @@ class TableLearner(BaseEstimator):
     def _for_workers(self, *, return_std: bool = False) -> Self:
         """Return a copy that can predict and no more: what goes to workers."""
         check_is_fitted(self)
-        made = copy.copy(self)
-        if made.model_ is not None:
-            made.model_ = made.model_._for_workers(return_std)
-        return made
+        worker = copy.copy(self)
+        if worker.model_ is not None:
+            worker.model_ = worker.model_._for_workers(return_std)
+        return worker
 
     def _encoded(self, X: Data) -> Doubles:
         check_is_fitted(self)
@@ -490,17 +376,16 @@ class TableLearner(BaseEstimator):
 
 def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
     """Return targets of shape (n, n_targets) as the model of a fitted learner is fitted to them."""
-    found: Doubles = (Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales)
-    return found
+    return np.asarray((Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales))
 
 
-def _by_residuals(watch: Watch) -> Callable[[SolveProgress], None]:
-    """Return what tells of the steps of the final fit, whose residual is on its way to TOL."""
+def _by_residuals(on_stage: OnStage) -> Callable[[SolveProgress], None]:
+    """Return what tells of the final fit's steps, as the residual is on its way to TOL."""
 
     def tell(now: SolveProgress) -> None:
         share = math.log(max(now.residual, TOL)) / math.log(TOL)
         stands = f"step {now.n_steps}, residual {now.residual:.1g}"
-        watch("fitting", min(max(share, 0.0), 1.0), stands)
+        on_stage("fitting", min(max(share, 0.0), 1.0), stands)
 
     return tell
 
@@ -518,9 +403,9 @@ def _tell_codes(Y: Doubles, report: Report) -> None:
     """Warn of targets that seem to be codes for missing ones, and report them."""
     for column in Y.T:
         if (sentinel := sentinel_of(column, of_targets=True)) is not None:
-            told = about_sentinel("y", sentinel)
-            warn(told, UserWarning)
-            report.say(f"{told}.")
+            sentence = about_sentinel("y", sentinel)
+            warn(sentence, UserWarning)
+            report.say(f"{sentence}.")
 
 
 def _likelier(
@@ -531,19 +416,19 @@ def _likelier(
     with collected_warnings():
         plain.fit(X if used is None else rows_of_table(X, used))
         among = [encoded, (plain, plain.transform(X))]
-    those: Any = slice(None) if used is None else used
-
-    kernel, found = Matern(1.5, "learn"), None
-    values = []
-    for of_rows, rows in among:
-        groups = of_rows.groups()
+    weighted: Any = slice(None) if used is None else used
+    likeliest, values = None, []
+    for encoder, rows in among:
+        groups = encoder.groups()
         if len(groups.kinds) > MOST_LENGTHS:
             break
         with contextlib.suppress(ConstantTargetsError):
-            examples = Examples(rows[those], Y[those], groups=groups.of_columns)
+            examples = Examples(rows[weighted], Y[weighted], groups=groups.of_columns)
             few = examples.shuffled()[:ENCODED_ROWS]
-            found = learned(kernel, examples, few, start=found, settled=SETTLED)
-            values.append(found.value)
+            likeliest = learned(
+                Matern(1.5, "learn"), examples, few, start=likeliest, settled=SETTLED
+            )
+            values.append(likeliest.value)
     return among[int(np.argmin(values))] if len(values) == len(among) else among[0]
 
 
@@ -554,31 +439,25 @@ def _chosen(
     chosen = choose_kernel(trials, kernel, groups, rng)
     if chosen is None:
         trials.report.say(
-            f"The model predicts {_MEANS[of]}: X or y is constant on the training rows."
+            f"The model predicts {MEANS[of]}: X or y is constant on the training rows."
         )
         return None
     best, of_half = chosen
     of_mean = trials.error_of_mean()
     if not best.error <= LEARNED_NOTHING * of_mean:
         trials.report.say(
-            f"The model predicts {_MEANS[of]}: on held-out rows the best kernel has an error of "
-            f"{best.error:.4g}, {_MEANS[of]} {of_mean:.4g}, so X seems to carry no information "
+            f"The model predicts {MEANS[of]}: on held-out rows the best kernel has an error of "
+            f"{best.error:.4g}, {MEANS[of]} {of_mean:.4g}, so X seems to carry no information "
             "about y."
         )
         return None
-    _tell_rate(trials, of, best, of_half, of_mean)
+    trials.report.say(_rate(trials, of, best, of_half, of_mean))
     return best
-
-
-_MEANS = {  # what predicts the same for every row
-    "y": "the mean",
-    "labels": "the frequencies of the classes",
-}
 
 
 def warn_of_order(X: Any, y: Any) -> None:
     """Warn where y has the index of X in another order."""
-    if not all(hasattr(getattr(each, "index", None), "equals") for each in (X, y)):
+    if not all(hasattr(getattr(table, "index", None), "equals") for table in (X, y)):
         return
     if not X.index.equals(y.index) and {*X.index} == {*y.index}:
         warn(
@@ -588,25 +467,23 @@ def warn_of_order(X: Any, y: Any) -> None:
         )
 
 
-def _tell_rate(
-    trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
-) -> None:
-    """Say what more rows would bring, by what half of them bring."""
+def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float) -> str:
+    """Return the error in words, and what more rows would bring, by what half of them bring."""
     if half is None:
-        half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
+        half = trials.halved().run(best, trials.alphas)
     of_labels = "the labels as +1 and -1" if of == "labels" else "y"
     said = (
         f"The error on the rows held out for the choice is {best.error:#.3g} standard deviations "
-        f"of {of_labels}, and {of_mean:#.3g} for {_MEANS[of]}."
+        f"of {of_labels}, and {of_mean:#.3g} for {MEANS[of]}."
     )
-    if half is not None and half.error > best.error:
-        percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-        said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
-        if n >= FEWEST_FOR_RATE:
-            by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""
-            lower = "lower" if by else "hardly lower"
-            said += f" Twice as many rows would {lower} the error{by}."
-    trials.report.say(said)
+    if half is None or half.error <= best.error:
+        return said
+    percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
+    said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
+    if n < FEWEST_FOR_RATE:
+        return said
+    rate = f"lower the error by about {min(percent, 99):.0f} %"
+    return f"{said} Twice as many rows would {rate if percent >= 1 else 'hardly lower the error'}."
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:

@@ -3,7 +3,7 @@
 Of rows held out, log(error^2 / variance) is a constant, about -1.27, plus noise of standard
 deviation 2.2, if all variances are right. Where it depends on the columns, a kernel ridge
 regression h of it says how: the standard deviation of a row is multiplied by exp(h / 2). That is
-done where it makes the rows held out likelier, judged in folds.
+done where it makes the held-out rows likelier, judged in folds.
 """
 
 import math
@@ -21,15 +21,15 @@ from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import folds
 from gzkcore.solve.products import cross_product
 
-# A choice, all of them:
-FEWEST_ROWS, MOST_ROWS = 200, 400  # held out, of one target; and those that h is learned from
-FOLDS = 3
-SETTLED = 0.05  # of rows, of a log likelihood: a step of a search that brings less is the last
-SMALLEST = 1e-4  # of errors squared, in units of variances: log 0 is not finite
-MOST_FACTOR = 10.0
-SHARES = 0.5, 0.75, 1.0  # of h: a regression of logarithms may exaggerate
-LEAST_NOISE = 0.1  # of the variance of h: that of z is known to be large
-CLEARLY = 2.0  # standard errors by which rows have to be likelier
+FEWEST_ROWS = 200  # With fewer held-out rows the noise is alike everywhere.
+MOST_ROWS = 400  # h is learned from at most so many rows.
+FOLDS = 3  # Each row is judged by an h that was learned from the other folds.
+SETTLED = 0.05  # A search for lengths ends when a step raises a row's log likelihood by less.
+SMALLEST = 1e-4  # Added to error^2 / variance, since log 0 is not finite.
+MOST_FACTOR = 10.0  # Standard deviations are multiplied, or divided, by no more.
+SHARES = 0.5, 0.75, 1.0  # Only a share of h may be right: regressions of logarithms exaggerate.
+LEAST_NOISE = 0.1  # The noise of h is at least this share of its variance; it is known to be large.
+CLEARLY = 2.0  # Held-out rows have to be likelier by so many standard errors.
 
 
 @dataclass
@@ -51,19 +51,23 @@ class VaryingNoise:
 
     def factors(self, X: Doubles) -> Doubles:
         """Return exp(share h / 2), which standard deviations are multiplied by, of shape (n, 1)."""
-        found = np.exp(self.share * self.h(X) / 2)[:, None]
-        return np.asarray(np.clip(found, 1 / MOST_FACTOR, MOST_FACTOR))
+        return self.factors_of(self.h(X))
+
+    def factors_of(self, h: Doubles) -> Doubles:
+        """Return the factors of rows whose h is known."""
+        factors = np.exp(self.share * h / 2)[:, None]
+        return np.asarray(np.clip(factors, 1 / MOST_FACTOR, MOST_FACTOR))
 
     @classmethod
     def of(cls, X: Doubles, ratios: Doubles, groups: Integers) -> "VaryingNoise":
         """Learn h from rows with their error^2 / variance."""
         z = np.log(ratios + SMALLEST)
         z -= z.mean()
-        found = learned(Matern(1.5, "learn"), Examples(X, z, groups=groups), settled=SETTLED)
-        noise = np.full(len(X), max(found.noise, LEAST_NOISE))
-        system = shifted(matrix_of(found.kernel, X), noise)
+        answer = learned(Matern(1.5, "learn"), Examples(X, z, groups=groups), settled=SETTLED)
+        noise = np.full(len(X), max(answer.noise, LEAST_NOISE))
+        system = shifted(matrix_of(answer.kernel, X), noise)
         coef = solve_factored(cholesky(system, overwrite=True), z[:, None])
-        return cls(found.kernel, X, coef)
+        return cls(answer.kernel, X, coef)
 
 
 def varying_noise(
@@ -71,43 +75,39 @@ def varying_noise(
 ) -> tuple[VaryingNoise, Doubles] | None:
     """Return h, and the factors of these rows by an h of other folds; None if noise is alike.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Encoded rows that were held out.
-    errors, variances : ndarray of shape (n, 1)
-    groups : ndarray of shape (d,)
-        Columns that share a length.
-    seed : int
-        Of the choice of rows.
+    Given are encoded rows X that were held out, their errors and variances, (n, 1), and numbers of
+    the columns, the same for those that share a length.
     """
     if len(X) < FEWEST_ROWS or not (errors.any() and variances.all()):
         return None
     ratios = np.square(errors[:, 0] / np.abs(errors).max()) / variances[:, 0]
     ratios /= ratios.mean()
     order = np.random.default_rng(seed).permutation(len(X))[:MOST_ROWS]
-    if any(not np.ptp(X[order[rows]], axis=0).any() for rows, _ in folds(len(order), FOLDS)):
+    splits = [(order[train], order[test]) for train, test in folds(len(order), FOLDS)]
+    if any(not np.ptp(X[train], axis=0).any() for train, _ in splits):
         return None
-    seen, h = np.isin(np.arange(len(X)), order), np.empty(len(X))
-    for rows, out in folds(len(order), FOLDS):
-        noise = VaryingNoise.of(X[order[rows]], ratios[order[rows]], groups)
-        h[order[out]] = noise.h(X[order[out]])
-        if not max(_gains(ratios[order[out]], share * h[order[out]]).sum() for share in SHARES) > 0:
+    h = np.empty(len(X))
+    for train, test in splits:
+        h[test] = VaryingNoise.of(X[train], ratios[train], groups).h(X[test])
+        if not max(_gains(ratios[test], share * h[test]).sum() for share in SHARES) > 0:
             return None
     noise = VaryingNoise.of(X[order], ratios[order], groups)
-    h[~seen] = noise.h(X[~seen]) if not seen.all() else 0.0
+    others = np.setdiff1d(np.arange(len(X)), order)
+    if others.size:
+        h[others] = noise.h(X[others])
     gains = {share: _gains(ratios, share * h) for share in SHARES}
     noise.share = max(SHARES, key=lambda share: float(gains[share].sum()))
     gained = gains[noise.share]
     if not gained.sum() > CLEARLY * math.sqrt(len(gained)) * gained.std():
         return None
-    found = np.clip(np.exp(noise.share * h / 2), 1 / MOST_FACTOR, MOST_FACTOR)
-    return noise, found[:, None]
+    return noise, noise.factors_of(h)
 
 
 def _gains(ratios: Doubles, logs: Doubles) -> Doubles:
-    """Return twice what log likelihoods of normal errors, whose mean size is right, gain by h."""
+    """Return twice the gain in log likelihood of each error by variances times exp(logs).
+
+    Errors are normal, and their mean size is right before and after. Ratios: error^2 / variance.
+    """
     ratios = ratios / ratios.mean()
     level = float(np.mean(ratios * np.exp(-logs)))
-    gains: Doubles = ratios - ratios * np.exp(-logs) / level - logs - math.log(level)
-    return gains
+    return np.asarray(ratios - ratios * np.exp(-logs) / level - logs - math.log(level))

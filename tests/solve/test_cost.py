@@ -17,8 +17,8 @@ from gzkcore.solve.cost import (
     preconditioner_bytes,
     whole_bytes,
 )
-from gzkcore.tabular import table_learner
-from gzkcore.tabular.table_learner import Form
+from gzkcore.tabular import form
+from gzkcore.tabular.form import Form
 
 
 def wave(n=300):
@@ -87,21 +87,21 @@ def test_half_of_what_is_available_is_taken(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
 def test_the_form_is_one_there_is_room_for(learner, monkeypatch):
-    monkeypatch.setattr(table_learner, "MOST_FEATURES", 30)
-    monkeypatch.setattr(table_learner, "FEWEST_FEATURES", 10)
+    monkeypatch.setattr(form, "MOST_FEATURES", 30)
+    monkeypatch.setattr(form, "FEWEST_FEATURES", 10)
     X, y = wave()
     y = y if learner is KernelRegressor else y > 0
     whole = preconditioner_bytes(300, 2, 1.0)
     least = features_bytes(300, 2, 10)
     assert least < whole
-    for max_memory, form in (
+    for max_memory, sentence in (
         (None, "Model: the whole kernel"),
         (2 * whole, "Model: the whole kernel"),
         ((whole + least) / 2, "features, since there is no room for the whole kernel"),
     ):
         model = learner(max_memory=max_memory, cv=2, random_state=0).fit(X, y)
-        assert form in str(model.report_)
-        assert ("Left out for memory" in str(model.report_)) == ("no room" in form)
+        assert sentence in str(model.report_)
+        assert ("Left out for memory" in str(model.report_)) == ("no room" in sentence)
         assert model.score(X, y) > 0.8
     with pytest.raises(ValueError, match=r"max_memory=1000 allows .* takes about [\d,]+ bytes"):
         learner(max_memory=1000, cv=2, random_state=0).fit(X, y)
@@ -117,8 +117,8 @@ def test_few_features_are_taken_where_there_is_room_for_nothing_else():
 
 
 def test_centres_are_as_many_as_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 8)
-    monkeypatch.setattr(table_learner, "MOST_CENTERS", 32)
+    monkeypatch.setattr(form, "FEWEST_CENTERS", 8)
+    monkeypatch.setattr(form, "MOST_CENTERS", 32)
     monkeypatch.setattr(cost, "whole_bytes", lambda *_, **__: 1e12)
     X, y = wave()
     given = centers_bytes(300, 2, 1, 20)
@@ -172,7 +172,7 @@ PEAK = """
 import numpy as np
 from gzkcore import Matern
 from gzkcore._util.memory import PeakMemory
-from gzkcore.tabular.table_learner import Form
+from gzkcore.tabular.form import Form
 
 form, n, dim = {form}, {n}, {dim}
 rng = np.random.default_rng(0)

@@ -38,8 +38,8 @@ from gzkcore import (
 from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
-from gzkcore.tabular import edge, kernel_search, table_learner
-from gzkcore.tabular.kernel_regressor import (
+from gzkcore.tabular import form, kernel_search
+from gzkcore.tabular.deviations import (
     MOST_WIDENING,
     Spread,
     _about_widening,
@@ -47,16 +47,12 @@ from gzkcore.tabular.kernel_regressor import (
     outer_widening,
     widening,
 )
-from gzkcore.tabular.kernel_search import (
-    Report,
-    Trials,
-    _nearly_linear,
-    coordinates,
-    plain_name,
-    some_that_vary,
-)
+from gzkcore.tabular.extrapolation import Edge
+from gzkcore.tabular.kernel_search import _nearly_linear, coordinates, some_that_vary
+from gzkcore.tabular.report import Candidate, Report, plain_name
 from gzkcore.tabular.table_learner import _fitted
 from gzkcore.tabular.table_rows import TableRows
+from gzkcore.tabular.trials import ALPHAS, Trials, alphas_about
 from gzkcore.tabular.varying_noise import _gains
 
 UNWEIGHTED = dict.fromkeys(
@@ -271,7 +267,7 @@ def test_powers_are_those_of_the_reference(n_classes):
     predicted = model._mean(model._encoded(X[1000:]))
     for row in range(0, 700, 50):
         wanted = reference.table.class_probabilities(
-            predicted[row].tolist(), float(model._slopes[0, 0]), model._floor
+            predicted[row].tolist(), float(model._link.slopes[0, 0]), model._link.floor
         )
         np.testing.assert_allclose(found[row], wanted, rtol=1e-12)
     best = np.exp(-((X[1000:, None] - centres) ** 2).sum(axis=2) / 2)
@@ -410,14 +406,14 @@ def test_rows_at_the_edge_are_cut_between_dates():
     X = pd.DataFrame({"day": days, "z": np.random.default_rng(0).standard_normal(300)})
     y = X["z"] + 0.1 * np.random.default_rng(1).standard_normal(300)
     seen = []
-    at_edge = edge.Edge.of
+    at_edge = Edge.of
 
     def noted(*arguments):
         seen.append((arguments[0], at_edge(*arguments)))
         return seen[-1][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edge.Edge, "of", noted)
+        patch.setattr(Edge, "of", noted)
         KernelRegressor(random_state=0).fit(X, y)
         KernelRegressor(random_state=0).fit(X, y, groups=np.arange(300) % 30)
     ((trials, found),) = seen  # groups have none
@@ -505,7 +501,7 @@ def test_noise_that_varies_is_learned(tmp_path):
 def test_noise_that_is_alike_everywhere_stays_so():
     (X, y), rng = waves(1500), np.random.default_rng(0)
     model = KernelRegressor(random_state=0).fit(X, y + 0.3 * rng.standard_normal(1500))
-    assert model._noise is None
+    assert model._deviations.noise is None
 
 
 def test_too_many_columns_for_a_trend_are_told():
@@ -556,7 +552,7 @@ def test_far_from_all_rows_deviations_are_those_of_y(tmp_path):
 
 
 def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatch):
-    made, trial = [], table_learner.Form.trial
+    made, trial = [], form.Form.trial
 
     def noted(*arguments):
         assert sum(each() is not None for each in made) <= 1
@@ -564,7 +560,7 @@ def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatc
         made.append(weakref.ref(model))
         return model
 
-    monkeypatch.setattr(table_learner.Form, "trial", noted)
+    monkeypatch.setattr(form.Form, "trial", noted)
     X = gaussian(60, 1)
     KernelRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]))
     assert len(made) == 5 + 1  # the folds, and the rows at the edge
@@ -783,28 +779,26 @@ def test_the_report_marks_nothing_where_the_mean_is_predicted():
     assert not any(each.chosen for each in report.candidates)
 
 
-def test_the_report_tells_how_many_features_were_tried(monkeypatch):
+def test_the_report_tells_how_many_features_were_tried():
     """Half of those of all rows, which may be fewer than the most."""
-    names, made = [], []
+    names, tried = [], SimpleNamespace(error=0.5, chosen=False)
 
-    def tried(_, __, name, ___):
+    def run_model(_, name, __):
         names.append(name)
-        made.append(SimpleNamespace(error=0.5, chosen=False))
-        return made[-1]
+        return tried
 
-    monkeypatch.setattr(table_learner, "try_model", tried)
     room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
-    trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))])
+    trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))], run_model=run_model)
     best = SimpleNamespace(name="Gaussian", alpha=1e-5, least_alpha=True, error=1.0)
-    form, _ = KernelRegressor()._within(room, trials, best, 1.0)
-    assert form.trial(Matern(), 2400).features.n_components == 1500
+    features, _ = form.best_form(room, trials, best, 1.0)
+    assert features.trial(Matern(), 2400).features.n_components == 1500
     assert names == ["Gaussian, 1,500 features"]
-    assert made[0].chosen
+    assert tried.chosen
 
 
 @pytest.mark.weekly
 def test_a_small_budget_takes_features(monkeypatch):
-    monkeypatch.setattr("gzkcore.tabular.table_learner.MOST_FEATURES", 256)
+    monkeypatch.setattr("gzkcore.tabular.form.MOST_FEATURES", 256)
     X, y = waves(1200)
     model = KernelRegressor(budget=1e-6, random_state=0).fit(X, y)
     assert "features, since the whole kernel would take" in str(model.report_)
@@ -1051,7 +1045,7 @@ def test_a_category_that_is_new_is_not_sure(levels):
 def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowed):
     X = np.random.default_rng(1).uniform(0, 1, (n, 1))
     model = KernelRegressor(random_state=0).fit(X, np.sin(4 * X[:, 0]))
-    assert (model._widening < 1).all() == narrowed
+    assert (model._deviations.factors < 1).all() == narrowed
 
 
 @pytest.mark.parametrize(("factors", "told"), [
@@ -1262,7 +1256,7 @@ def test_latitude_and_longitude_share_their_influence():
 
 @pytest.mark.slow
 def test_features_are_calibrated_as_features_with_their_alpha(monkeypatch):
-    monkeypatch.setattr(table_learner, "MOST_FEATURES", 40)
+    monkeypatch.setattr(form, "MOST_FEATURES", 40)
     (X, y), (new, truth) = waves(300), waves(1000, seed=1)
     model = KernelRegressor(budget=1e-9, random_state=0).fit(X, y)
     assert model.model_.coef_.size == 40
@@ -1303,21 +1297,22 @@ def test_half_of_the_rows_keep_their_order_and_groups_and_are_of_all_kinds(cv):
             assert np.abs(counts - len(fewer) / period).max() < 5 * np.sqrt(len(fewer) / period / 2)
 
 
+KERNEL = Candidate("", Matern(1.5, 2.0), 0.1, of_splits=[Matern(1.5, 2.0)] * 2)
+
+
 def test_errors_do_not_depend_on_the_mean_of_targets():
-    kernel = Matern(1.5, length_scale=2.0)
-    one, two = (trials_of(shift).run("", kernel, [kernel] * 2) for shift in (0, 30))
+    one, two = (trials_of(shift).run(KERNEL, ALPHAS[10::2]) for shift in (0, 30))
     assert one.alpha == two.alpha
     np.testing.assert_allclose(one.error, two.error, rtol=1e-2)
 
 
 def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
-    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    best = trials.run("", kernel, [kernel] * 2)
-    tried = []
+    trials = trials_of()
+    best, tried = trials.run(KERNEL, ALPHAS[10::2]), []
 
-    def run(self, *_):
-        tried.append(self.alphas.tolist())
-        return replace(best, seconds=2.0)
+    def run(_, candidate, alphas):
+        tried.append(alphas.tolist())
+        return replace(candidate, seconds=2.0)
 
     monkeypatch.setattr(Trials, "run", run)
     assert trials.seconds_of(best, 600) == pytest.approx(2 * 600**2 / (2 * 60**2))
@@ -1331,17 +1326,13 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
 ])  # fmt: skip
 def test_whether_smaller_alphas_may_be_better_is_known(monkeypatch, errors, least):
     """Only then features are tried too, which can do with smaller ones."""
-    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    trials.alphas = kernel_search.ALPHAS[:13:2]
-    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array([errors], dtype=float))
-    assert trials.run("", kernel, [kernel] * 2).least_alpha is least
+    monkeypatch.setattr(Trials, "squares_of", lambda *_: np.array([errors], dtype=float))
+    assert trials_of().run(KERNEL, ALPHAS[:13:2]).least_alpha is least
 
 
 def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
-    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    trials.narrow(0.1)
-    monkeypatch.setattr(Trials, "_squares_of", lambda *_: 1.0 + np.arange(trials.alphas.size)[None])
-    assert not trials.run("", kernel, [kernel] * 2).least_alpha
+    monkeypatch.setattr(Trials, "squares_of", lambda *_: 1.0 + np.arange(3)[None])
+    assert not trials_of().run(KERNEL, alphas_about(0.1)).least_alpha
 
 
 @pytest.mark.slow
@@ -1546,8 +1537,8 @@ def test_frames_and_series_of_polars_are_taken():
 
 @pytest.mark.slow
 def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
-    monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 60)
-    monkeypatch.setattr(table_learner, "MOST_CENTERS", 60)
+    monkeypatch.setattr(form, "FEWEST_CENTERS", 60)
+    monkeypatch.setattr(form, "MOST_CENTERS", 60)
     monkeypatch.setattr(Trials, "seconds_of", lambda *_: 1.0)
     monkeypatch.setattr(Trials, "most_seconds_of", lambda *_: 1.0)
     (X, y), (new, truth) = waves(noise=0.3), waves(1000, seed=1, noise=0.3)

@@ -6,15 +6,16 @@ import pytest
 from scipy import sparse
 
 from gzkcore import KernelClassifier, KernelRegressor, TableEncoder, load
-from gzkcore.tabular import table_learner, table_passes
+from gzkcore.tabular import form, table_passes
 from gzkcore.tabular.kernel_regressor import _columns_of_targets
 from gzkcore.tabular.table_passes import EncodedTable, draw, source_of, stack_tables
+from gzkcore.tabular.trials import Trials
 
 
 @pytest.fixture
 def drawn_200(monkeypatch):
     monkeypatch.setattr(table_passes, "DRAWN_ROWS", 200)
-    monkeypatch.setattr(table_learner, "MOST_FEATURES", 50)
+    monkeypatch.setattr(form, "MOST_FEATURES", 50)
 
 
 def wave(n=600, seed=0):
@@ -119,10 +120,10 @@ def test_all_rows_of_a_source_are_fitted_to(budget, tmp_path):
 @pytest.mark.usefixtures("drawn_200")
 def test_centres_are_fitted_in_passes(monkeypatch):
     for name in ("FEWEST_CENTERS", "MOST_CENTERS"):
-        monkeypatch.setattr(table_learner, name, 40)
+        monkeypatch.setattr(form, name, 40)
     X, y = wave()
     for name in ("most_seconds_of", "seconds_of"):
-        monkeypatch.setattr(table_learner.Trials, name, lambda *_: 1.0)
+        monkeypatch.setattr(Trials, name, lambda *_: 1.0)
     model = KernelRegressor(0.5, cv=2, random_state=0).fit(cut(X, y))
     assert len(model.model_.X_fit_) == 40
     assert model.score(X, y) > 0.97

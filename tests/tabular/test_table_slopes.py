@@ -90,9 +90,8 @@ def test_deviations_are_those_of_linear_algebra():
         prior = 2 * (1 - np.diag(inner.kernel_(up, down))) / (2 * step) ** 2
         variance = prior - np.einsum("in,in->i", D, np.linalg.solve(K, D.T).T)
         variance *= inner.noise_variance_ / inner.alpha * model._scales**2
-        widened = np.maximum(model._widening, 1.0)
-        if model._noise is not None:
-            widened = np.maximum(model._widening * model._noise.factors(rows)[:, 0], 1.0)
+        varying = model._deviations.varying(rows)[:, 0]
+        widened = np.maximum(model._deviations.factors * varying, 1.0)
         expected = np.sqrt(variance) * widened
         if name != "income":
             expected /= DEGREE

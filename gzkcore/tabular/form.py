@@ -1,0 +1,143 @@
+"""The form of a model: the whole kernel, the kernel on centres, or features.
+
+The error decides between the whole kernel and features, its cost on all rows and the memory between
+these and centres.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gzkcore._util.typing import Integers
+from gzkcore._util.wording import as_plain, counted
+from gzkcore.features.nystrom import NystromFeatures
+from gzkcore.kernels.base import Kernel
+from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.solve.cost import Room
+from gzkcore.solve.posterior import NEAR_FROM
+
+from .report import Candidate
+from .trials import TOL, Trials
+
+FORMS = AUTO, WHOLE, CENTERS, FEATURES = "auto", "whole", "centers", "features"
+MOST_FEATURES, FEWEST_FEATURES = 4096, 256  # Features are tried up to the first, down to the other.
+LEAST_FEATURES = 32  # Where there is room for no other form, features are tried down to so many.
+FEATURES_WIN = 0.99  # Features are taken if their error is below this share of the whole kernel's.
+FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000  # Numbers of centres are between these.
+
+
+@dataclass
+class Form:
+    """A form of the model: features, centres, or the whole kernel."""
+
+    alpha: float
+    seed: int
+    features: int | None = None
+    centers: int | None = None
+    slopes: Integers | None = None  # the columns of a linear trend beside the whole kernel
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the model is the whole kernel."""
+        return self.features is None and self.centers is None
+
+    def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
+        """Return an unfitted model of so many rows."""
+        if self.features is not None:
+            width = min(max(1, self.features // 2) if rough else self.features, n_rows)
+            features = NystromFeatures(kernel, width, random_state=self.seed)
+            return RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
+        centers = None if self.centers is None or self.centers >= n_rows else self.centers
+        # No more exactly than while alpha was chosen: on kin40k with a small alpha the error was
+        # .0732 in a third of the time, and with tol=3e-3 .0726.
+        ridge = KernelRidge(
+            kernel, self.alpha, trend=self.slopes, centers=centers, tol=TOL,
+            random_state=self.seed,
+        )  # fmt: skip
+        if rough:  # its variances are of the kind that those of all rows are, of which it has 4/5
+            ridge._near_from = 4 * NEAR_FROM // 5
+        return ridge
+
+    def trial(self, kernel: Kernel, n_rows: int) -> Any:
+        """Return an unfitted model of some rows: of half the features."""
+        return self.model(kernel, n_rows, rough=True)
+
+
+def asked_form(
+    name: str, size: int | None, room: Room, trials: Trials, best: Candidate
+) -> tuple[Form, str]:
+    """Return the form that a user names, and what it is; ValueError if it is too large."""
+    n, alpha, seed = room.n_rows, best.alpha, trials.seed
+    asked = f'as form="{name}" says.'
+    if name == WHOLE:
+        if not room.whole():
+            raise room.too_little()
+        return Form(alpha, seed), f"the whole kernel on {counted(n, 'row')}, {asked}"
+    if name == CENTERS:
+        most = size or max(FEWEST_CENTERS, min(MOST_CENTERS, n // 4))
+        count = room.centers(min(n, most), min(n, size or 1))
+        form = Form(alpha, seed, centers=count)
+    else:
+        count = room.features(min(n, size or MOST_FEATURES), size or 1)
+        form = Form(alpha, seed, features=count)
+    if not count:
+        raise room.too_little()
+    return form, f"{counted(count, 'centre' if name == CENTERS else 'feature')}, {asked}"
+
+
+def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tuple[Form, str]:
+    """Return a form and why; ValueError where no form is within the memory.
+
+    The whole kernel is taken if its fit takes no more seconds than that, and there is room for it.
+    """
+    n, seed = room.n_rows, trials.seed
+    whole = Form(best.alpha, seed)
+    if features := _better_features(room, trials, best):
+        return features
+    expected, about = trials.most_seconds_of(best, n), "less than"
+    if expected > seconds:
+        expected, about = trials.seconds_of(best, n), "about"
+    fits = room.whole()
+    takes = f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
+    how = ", in linear time" if trials.in_linear_time(best, n) else ""
+    what = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
+    if fits and expected <= seconds:
+        return whole, what
+    why = f"since the whole kernel would take about {expected:,.1f} s."
+    if not fits:
+        why = "since there is no room for the whole kernel."
+    share = 1.0 if expected <= seconds else seconds / expected
+    if count := room.centers(min(MOST_CENTERS, int(n * share / 4)), FEWEST_CENTERS):
+        return Form(best.alpha, seed, centers=count), f"{count:,} centres, {why}"
+    if count := room.features(min(MOST_FEATURES, n), FEWEST_FEATURES):
+        return Form(best.alpha, seed, features=count), f"{count:,} features, {why}"
+    if fits:
+        return whole, what
+    if count := room.features(min(FEWEST_FEATURES, n), LEAST_FEATURES):
+        few = f"{count:,} features, since there is no room for more."
+        return Form(best.alpha, seed, features=count), few
+    raise room.too_little()
+
+
+def _better_features(room: Room, trials: Trials, best: Candidate) -> tuple[Form, str] | None:
+    """Return features and why if they predict held-out rows better than the whole kernel.
+
+    Features are solved for exactly, with alphas too small for conjugate gradients. Where the best
+    alpha isn't the smallest that these can do, or hardly better than the next, features have
+    nothing to offer: on four tables and eight made ones its error was 3 % larger or more where
+    features won, and less than .01 % larger where they lost.
+    """
+    count = min(MOST_FEATURES, room.n_rows)
+    enough = min(len(train) for train, _ in trials.splits) > MOST_FEATURES // 2
+    if not (best.least_alpha and enough and room.features(count, count)):
+        return None
+    form = Form(best.alpha, trials.seed, features=count)
+    tried = trials.run_model(best, f"{best.name}, {count // 2:,} features", form.trial)
+    if not tried.error < FEATURES_WIN * best.error:
+        return None
+    tried.chosen = True
+    percent = 100 * (1 - tried.error / best.error)
+    return form, (
+        f"features. Their error is {percent:.0f} % smaller than that of the whole kernel, whose "
+        "solver needs a larger alpha."
+    )
