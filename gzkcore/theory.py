@@ -807,7 +807,7 @@ def _directions(
         m = ceil(5 * degree**2 / (4 * eps**2) * _monomials(degree, dim) * size)
     else:
         size = log(8 * (1 + 1 / (1 - eps / 10)) * s_lam / delta)
-        e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
+        e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # without a difference of ones
         alphas = _monomials(degree, dim) + _monomials(degree - 1, dim)  # of degrees 0 to q, summed
         m = ceil((2 + 4 * e / 3) / e**2 * (order * alphas) * size)
     return degree, order, m

@@ -34,7 +34,7 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.wording import aligned, as_plain, counted, seconds_told, shortened
 from gzkcore.evaluate.measure import seconds_per_row
-from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samples
+from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_parts
 from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
@@ -301,7 +301,7 @@ def plan(
     resolved = as_kernel(kernel).resolve(rows)
     entropy = as_seed_sequence(random_state)
     seed = int(entropy.generate_state(1)[0])
-    train, test = two_samples(rows, generator(entropy))
+    train, test = (rows[part] for part in two_parts(rows, generator(entropy)))
     K = resolved(dense(test))
     trials, table = _tried(resolved, widths, train, test, K, total, seed)
     best = _recommended(trials, max_error)

@@ -71,11 +71,6 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     -------
     ndarray of shape (n_samples, F)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the shapes do not match, or a column is not an integer below dim.
-
     Notes
     -----
     Monomials share the products of common first factors: at most one product for each factor.

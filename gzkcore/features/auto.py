@@ -194,12 +194,6 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     return cheapest_of_the_best(good, lambda trial: trial.error, lambda trial: trial.flops)
 
 
-def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return rows to fit to and held-out rows, see `two_parts`."""
-    fitted, judged = two_parts(X, rng)
-    return X[fitted], X[judged]
-
-
 def two_parts(X: Rows, rng: np.random.Generator) -> tuple[Integers, Integers]:
     """Return the indices of rows to fit to and of held-out rows.
 

@@ -231,11 +231,6 @@ def block_projection(X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blo
     -------
     ndarray of shape (n, n_blocks)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the shapes do not match, or a bucket is not an integer in this range.
-
     Notes
     -----
     passes D multiply-adds a row, in the row's order.
@@ -277,11 +272,6 @@ def block_fourier_features(
     Returns
     -------
     ndarray of shape (n, n_components)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the shapes do not match, or a bucket is not an integer in this range.
 
     Examples
     --------

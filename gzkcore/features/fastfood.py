@@ -61,11 +61,6 @@ def fastfood_frequencies(
     ndarray of shape (n, n)
         Row i has the length lengths[i].
 
-    Raises
-    ------
-    ValueError
-        If n is not a power of two.
-
     Notes
     -----
     Use it to inspect the frequencies; `FastfoodFeatures` never forms this matrix. O(n^2 log n)

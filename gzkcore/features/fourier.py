@@ -81,11 +81,6 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     -------
     ndarray of shape (n_samples, F)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the shapes do not match, or there are too few frequencies.
-
     Notes
     -----
     2 d flops for each frequency, and about 25 more for its cosine and sine. The error of the cosine
@@ -204,12 +199,6 @@ def sample_frequencies(
     -------
     ndarray of shape (n_frequencies, dim), float64
         Frequencies w in units of 1 / X: k(x, y) = E cos(w.(x - y)).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is not an integer or is too small, if `frequencies` is unknown or not possible
-        for this kernel or dimension, or if the kernel has no spectrum to draw from.
 
     Notes
     -----

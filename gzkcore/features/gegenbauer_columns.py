@@ -44,11 +44,6 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     ndarray of shape (n, m)
         float32 for float32 X, else float64.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
-
     Notes
     -----
     Clenshaw's rule takes n m (d + 2 q) fused operations. Typical errors, relative to the largest
@@ -89,11 +84,6 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
     Returns
     -------
     ndarray of shape (n, m)
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
 
     Notes
     -----

@@ -31,11 +31,6 @@ def hadamard_transform(X: ArrayLike, *, out: Floats | None = None) -> Floats:
         Not normalised: exact for small integers; two transforms give n X. Divide by sqrt(n) for a
         rotation. The rows of H have the order of `scipy.linalg.hadamard`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If X is not numeric, n is not a power of two, or out does not match.
-
     Notes
     -----
     Cost: n log2(n) additions a row, no memory beyond the output. The error of an element is at most

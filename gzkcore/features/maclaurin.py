@@ -71,11 +71,6 @@ def maclaurin_features(
     -------
     ndarray of shape (n_samples, F)
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
-
     Examples
     --------
     >>> from gzkcore.features.maclaurin import maclaurin_features

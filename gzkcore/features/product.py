@@ -66,11 +66,6 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
         lexicographic order. Products that are 0 are left out, so that there may be fewer than
         n_components.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If n_components is not an integer >= 1, or an energy is negative or not finite.
-
     Notes
     -----
     The parts are joined one by one, each time with the n_components largest products so far: any
@@ -117,11 +112,6 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
     Returns
     -------
     ndarray of shape (n, n_chosen)
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match, or a column is out of range.
 
     Notes
     -----

@@ -72,11 +72,6 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     -------
     ndarray of shape (m, k)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the shapes do not match, or an index is out of range.
-
     Notes
     -----
     Only the coordinates that are returned are computed: O(d log k) for each pass.
@@ -128,11 +123,6 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     Returns
     -------
     ndarray of shape (m, k)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If shapes do not match.
 
     Examples
     --------

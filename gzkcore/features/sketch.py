@@ -58,11 +58,6 @@ def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components
     ndarray of shape (n, n_components)
         CountSketch for s = 1, OSNAP for s different places of each column: divided by sqrt(s).
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a place is out of range, or the shapes do not match.
-
     Examples
     --------
     >>> from gzkcore.features.sketch import count_sketch
@@ -95,11 +90,6 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     Returns
     -------
     ndarray of shape (n, n_components)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a place is out of range, the shapes do not match, or n_components is not a power of two.
 
     See Also
     --------

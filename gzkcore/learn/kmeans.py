@@ -203,7 +203,7 @@ default="k-means++"
         passes = features
         if complete:
             rows, passes = _Arrays(sample, of_sample), _Ready(sample)
-        else:  # settle first where a pass costs next to nothing
+        else:  # first on the sample, where a pass costs next to nothing
             few = _Arrays(sample, of_sample)
             centers, _, _ = self._lloyd(_Ready(sample), few, centers)
         progress = Progress(self, self.max_iter, "iteration", X, y)

@@ -16,7 +16,7 @@ from .tiles import as_rows, for_each_tile, thread_count, width_of
 
 __all__ = ["ClusterAccumulator", "Clusters"]
 
-# Squares and products may be this much below the largest number, so that sums of them fit.
+# Squares and products are at most the largest number over this, so that sums of a few fit.
 ROOM = 8.0
 
 _SUMS = ("counts", "sums", "inertia", "squares")

@@ -29,8 +29,9 @@ from gzkcore._util.warn import warn
 # out of a candidate's system: the score stays the same to rounding.
 NEGLIGIBLE = 1e-13
 
-# Conjugate gradients: squared residual (in the preconditioner's norm) relative to the first, steps,
-# and up to how many targets they are tried. A step costs 2 m^2 per target, Cholesky m^3 / 3.
+# Conjugate gradients end at this squared residual, in the preconditioner's norm and relative to the
+# first, or after this many steps. They are tried for few targets: a step costs 2 m^2 per target,
+# Cholesky m^3 / 3.
 CONVERGED = 1e-20
 MOST_STEPS = 60
 MOST_TARGETS = 4

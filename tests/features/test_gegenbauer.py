@@ -811,22 +811,6 @@ def test_how_far_from_the_sphere_is_too_far(dtype):
 # ---- a transformer among transformers
 
 
-def small(basis):
-    return GegenbauerFeatures(n_components=7, basis=basis, random_state=0)
-
-
-def test_names_and_set_output():
-    X = ball(9, 3)
-    features = small("auto").fit(X)
-    names = [f"gegenbauerfeatures{i}" for i in range(7)]
-    assert features.get_feature_names_out().tolist() == names
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = features.set_output(transform="pandas").transform(X)
-    assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns) == names
-    np.testing.assert_array_equal(frame.to_numpy(), small("auto").fit(X).transform(X))
-
-
 @pytest.mark.parametrize(
     "features", [GegenbauerFeatures(), PublishedGegenbauerFeatures(degree=3, order=1)], ids=repr
 )

@@ -2,14 +2,11 @@
 
 import re
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
@@ -108,28 +105,6 @@ def test_targets_far_from_zero_lose_no_digits():
     far = RandomFeatureRidge(RBF9).fit(X, y + 1e8)
     assert_allclose(far.coef_, near.coef_, rtol=RIDGE["cancelled"]())
     assert_allclose(far.noise_variance_, near.noise_variance_, rtol=RIDGE["cancelled"]())
-
-
-@given(cuts=st.lists(st.integers(1, 299), max_size=4, unique=True))
-@settings(max_examples=15, deadline=None)
-@pytest.mark.parametrize("cv", ["one", None, 3])
-def test_batches_equal_the_whole(cv, cuts):
-    X, y, weight = data()
-    features = FrozenEstimator(RBF9.fit(X))
-    model = RandomFeatureRidge(features, 0.1)
-    if cv != "one":
-        model = RandomFeatureRidgeCV(features, [1e-3, 0.1, 10.0], cv=cv)
-    whole = clone(model).fit(X, y, weight)
-    edges = [0, *sorted(cuts), 300]
-    for a, b in pairwise(edges):
-        model.partial_fit(X[a:b], y[a:b], weight[a:b])
-        if b > 2:
-            model.predict(X[:1])  # usable in between, and none the worse for it
-    assert_allclose(model.coef_, whole.coef_, rtol=RIDGE["solved twice"](), atol=RIDGE["solved"]())
-    assert_allclose(model.predict(X), whole.predict(X), rtol=RIDGE["solved"]())
-    if cv != "one":
-        scores = [m.cv_results_["mean_test_score"] for m in (model, whole)]
-        assert_allclose(*scores, rtol=RIDGE["solved"]())
 
 
 # ---- features
@@ -555,19 +530,6 @@ def test_gradients_and_factorisations_agree(monkeypatch):
         scores[most] = clone(model).fit(X, y).cv_results_["mean_test_score"]
     assert_allclose(scores[4], scores[0], rtol=RIDGE["solved twice"]())
     assert (scores[4] != scores[0]).any(), "conjugate gradients were not used"
-
-
-# ---- as an estimator
-
-
-def test_parameters_of_parts_and_sample_weight_routing():
-    model = RandomFeatureRidge(GegenbauerFeatures(Gaussian(2.0)))
-    assert model.get_params()["features__kernel__gamma"] == 2.0
-    assert model.set_params(features__kernel__gamma=3.0).features.kernel.gamma == 3.0
-    requests = model.get_metadata_routing()
-    assert "sample_weight" in requests.fit.requests
-    assert "sample_weight" in requests.partial_fit.requests
-    assert "sample_weight" in requests.score.requests
 
 
 # ---- bad input
