@@ -16,33 +16,37 @@ import numpy as np
 
 from gzkcore._util.extras import needs
 
-HEADS = 200  # rows of a sheet among which the names of columns may stand
-MOST_FILES = 5  # of a folder, that are named
-HIDDEN = re.compile(r"(.*/)?[._]")  # files in a folder
-JSON_BYTES = 1 << 24  # of lines of JSON, parsed at a time
+HEADS = 200  # the names of the columns of a sheet may stand in one of so many rows
+MOST_FILES = 5  # no more files of a folder are named
+HIDDEN = re.compile(r"(.*/)?[._]")  # names of files in a folder that are left out
+JSON_BYTES = 1 << 24  # so many bytes of lines of JSON are parsed at a time
 JSON_TYPES = {
     bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list",
     dict: "an object",
 }  # fmt: skip
-CALENDARS = ("standard", "gregorian", "proleptic_gregorian")  # of times that are dates
-# What cells without a value hold.
+CALENDARS = (
+    "standard",
+    "gregorian",
+    "proleptic_gregorian",
+)  # times in other calendars are no dates
+# Cells that hold one of these have no value.
 NO_VALUE = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")
 
-# Names of columns and a number of rows, to batches of these columns with about so many rows.
+# A function of names of columns and a number of rows, to batches of about so many rows.
 Scan = Callable[[list[str], int], Iterator[Any]]
 
 
-class Columns(NamedTuple):
-    """The typed columns of a file, and what to know of it."""
+class TypedFile(NamedTuple):
+    """A file whose columns have types."""
 
     schema: Any
     n_rows: int
     scan: Scan
-    note: str = ""
+    note: str = ""  # what was left out
     heads: Sequence[list[str]] = ()  # the first rows of a sheet, by their values
 
 
-def parquet(path: Path) -> Columns:
+def parquet(path: Path) -> TypedFile:
     """Open a Parquet file, or those in a folder in turn, with columns that folders name."""
     import pyarrow.dataset as ds
     from pyarrow.parquet import read_schema
@@ -50,8 +54,8 @@ def parquet(path: Path) -> Columns:
     base = path if path.is_dir() else path.parent
     files, others = [path], []
     if path.is_dir():
-        every = ((file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")))
-        shown = [(f, name) for f, name in every if f.is_file() and not HIDDEN.match(name)]
+        inside = ((file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")))
+        shown = [(f, name) for f, name in inside if f.is_file() and not HIDDEN.match(name)]
         files = [f for f, _ in shown if OPENED.get(f.suffix.lower()) is parquet]
         others = [name for f, name in shown if OPENED.get(f.suffix.lower()) is not parquet]
     if not files:
@@ -60,23 +64,23 @@ def parquet(path: Path) -> Columns:
         base = base.parent
     own, folders = read_schema(files[0]), {part.partition("=")[0] for part in files[0].parts}
     if len({*own.names}) < len(own.names):
-        return Columns(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
+        return TypedFile(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
     options: Any = {"format": "parquet", "partition_base_dir": "" if base == Path() else str(base)}
     options["partitioning"] = None if folders & {*own.names} else "hive"
     paths = [*map(str, files)]
     schema, note = _of_all(ds.dataset(paths, **options))
     more = f" and {len(others) - MOST_FILES:,} more" * (len(others) > MOST_FILES)
     apart = f"no .parquet files, and left out: {', '.join(others[:MOST_FILES])}{more}"
-    told = "; ".join(filter(None, [note, apart * bool(others)]))
-    return _of_dataset(ds.dataset(paths, schema=schema, **options), told)
+    notes = "; ".join(filter(None, [note, apart * bool(others)]))
+    return _of_dataset(ds.dataset(paths, schema=schema, **options), notes)
 
 
-def _of_all(found: Any) -> tuple[Any, str]:
-    """Return the schema of all files of a dataset, and which columns some of them lack."""
+def _of_all(dataset: Any) -> tuple[Any, str]:
+    """Return the schema of all files of a dataset, and a note on columns that some files lack."""
     import pyarrow as pa
 
-    first, *others = found.get_fragments()
-    schema, lacking = found.schema, dict[str, str]()
+    first, *others = dataset.get_fragments()
+    schema, lacking = dataset.schema, dict[str, str]()
     known = {*first.physical_schema.names}
     for other in others:
         own = {*other.physical_schema.names}
@@ -97,26 +101,26 @@ def _of_all(found: Any) -> tuple[Any, str]:
                 f"{other.path}: in this file and those before it the column {what}; write it with "
                 "one type"
             ) from None
-    told = ", ".join(f"{name} ({file})" for name, file in lacking.items())
-    return schema, f"taken as missing where a file has no such column: {told}" if told else ""
+    columns = ", ".join(f"{name} ({file})" for name, file in lacking.items())
+    return schema, f"taken as missing where a file has no such column: {columns}" * bool(columns)
 
 
-def feather(path: Path) -> Columns:
+def feather(path: Path) -> TypedFile:
     """Open a Feather file."""
     import pyarrow.dataset as ds
 
     return _of_dataset(ds.dataset(path, format="feather"))
 
 
-def _of_dataset(found: Any, note: str = "") -> Columns:
+def _of_dataset(dataset: Any, note: str = "") -> TypedFile:
     def scan(names: list[str], rows: int) -> Iterator[Any]:
-        batches = found.to_batches(columns=names, batch_size=rows, batch_readahead=1)
+        batches = dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1)
         return (batch for batch in batches if batch.num_rows)
 
-    return Columns(found.schema, found.count_rows(), scan, note)
+    return TypedFile(dataset.schema, dataset.count_rows(), scan, note)
 
 
-def json_lines(path: Path) -> Columns:
+def json_lines(path: Path) -> TypedFile:
     """Open lines of JSON; a column has the type that all of its values have."""
     import pyarrow as pa
     from pyarrow.json import ParseOptions, ReadOptions, read_json
@@ -132,7 +136,7 @@ def json_lines(path: Path) -> Columns:
     schema, n_rows = pa.schema([]), 0
     try:
         for block in blocks(None):
-            texts = [  # of dates too, which are read later
+            texts = [  # dates stay texts, which are read later
                 field.with_type(pa.string()) if pa.types.is_timestamp(field.type) else field
                 for field in block.schema
             ]
@@ -145,11 +149,11 @@ def json_lines(path: Path) -> Columns:
         for block in blocks(schema):
             yield from block.select(names).to_batches(rows)
 
-    return Columns(schema, n_rows, scan)
+    return TypedFile(schema, n_rows, scan)
 
 
 def _odd_line(path: Path) -> str:
-    """Say which line is no object, or has a value of another type than those above; "" if none."""
+    """Say which line is no object, or has a value of another type than those above it, if any."""
     above: dict[str, str] = {}
     with path.open("rb") as file:
         for number, line in enumerate(filter(bytes.strip, file), 1):
@@ -172,7 +176,7 @@ def _odd_line(path: Path) -> str:
     return ""
 
 
-def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
+def sheet(path: Path, name: str = "", skip: int = 0) -> TypedFile:
     """Read a sheet of a spreadsheet, by default the first; its first row names the columns."""
     import pyarrow as pa
 
@@ -185,13 +189,13 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
         name = name or sheets[0]
         if name not in sheets:
             raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(sheets)}")
-        every = [*book[name].iter_rows(values_only=True)]
-    rows = [row for row in every[skip:] if any(map(_there, row))]
+        cells = [*book[name].iter_rows(values_only=True)]
+    rows = [row for row in cells[skip:] if any(map(_has_value, row))]
     if not rows:
         raise ValueError(f"{path}: the sheet {name!r} is empty; name another: {path}::SHEET")
-    width = max(i + 1 for row in rows for i, value in enumerate(row) if _there(value))
-    names, *values = ([*row, *[None] * width][:width] for row in rows)
-    names = [str(name).strip() if _there(name) else f"Unnamed: {i}" for i, name in enumerate(names)]
+    width = max(i + 1 for row in rows for i, value in enumerate(row) if _has_value(value))
+    head, *values = ([*row, *[None] * width][:width] for row in rows)
+    names = [str(v).strip() if _has_value(v) else f"Unnamed: {i}" for i, v in enumerate(head)]
     columns = [_of_cells([row[i] for row in values]) for i in range(width)]
     note = (
         f"read from the first sheet, {name!r}; {path}::{others[0]} reads another" if others else ""
@@ -201,19 +205,19 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> Columns:
     def scan(names: list[str], rows: int) -> Iterator[Any]:
         return iter(table.select(names).to_batches(rows))
 
-    heads = [[str(value).strip() for value in row if _there(value)] for row in every[:HEADS]]
-    return Columns(table.schema, table.num_rows, scan, note, heads)
+    heads = [[str(value).strip() for value in row if _has_value(value)] for row in cells[:HEADS]]
+    return TypedFile(table.schema, table.num_rows, scan, note, heads)
 
 
-def _there(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     return value is not None and str(value).strip() not in NO_VALUE
 
 
 def _of_cells(values: list[Any]) -> Any:
-    """Return the cells of a column as numbers or dates, if all that are there are, else as text."""
+    """Return the cells of a column as numbers or dates, if all with a value are, else as text."""
     import pyarrow as pa
 
-    values = [value if _there(value) else None for value in values]
+    values = [value if _has_value(value) else None for value in values]
     kinds = {type(value) for value in values} - {type(None)}
     if kinds <= {int, float}:
         return pa.array(values, pa.float64())
@@ -222,7 +226,7 @@ def _of_cells(values: list[Any]) -> Any:
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
-def grid(path: Path) -> Columns:
+def grid(path: Path) -> TypedFile:
     """Open the cells of a NetCDF grid: its axes, and the variables that have only these."""
     import pyarrow as pa
 
@@ -230,8 +234,8 @@ def grid(path: Path) -> Columns:
     from netCDF4 import Dataset
 
     file = Dataset(path)
-    every = file.variables
-    numeric = {n: v for n, v in every.items() if v.ndim and np.dtype(v.dtype).kind in "iuf"}
+    variables = file.variables
+    numeric = {n: v for n, v in variables.items() if v.ndim and np.dtype(v.dtype).kind in "iuf"}
     if not numeric:
         raise ValueError(f"{path} has no variable of numbers; give a grid with values")
     axes = max(numeric.values(), key=lambda variable: variable.size).dimensions
@@ -243,14 +247,14 @@ def grid(path: Path) -> Columns:
             part = dict(zip(axes, slab, strict=True))
             yield pa.record_batch([_of_grid(columns[name], part) for name in names], names)
 
-    apart = [name for name in every if name not in columns]
+    apart = [name for name in variables if name not in columns]
     note = f"left out, without these axes or no numbers: {', '.join(apart)}" if apart else ""
     types = [(n, pa.timestamp("us") if _is_time(v) else pa.float64()) for n, v in columns.items()]
-    return Columns(pa.schema(types), math.prod(lengths), scan, note)
+    return TypedFile(pa.schema(types), math.prod(lengths), scan, note)
 
 
 def _slabs(lengths: list[int], rows: int) -> Iterator[list[slice]]:
-    """Yield slices of all axes that cut a grid, in order, into about so many cells."""
+    """Yield slices of all axes, which cut a grid in order into pieces of about so many cells."""
     cut = next(i for i in range(len(lengths)) if math.prod(lengths[i + 1 :]) <= rows)
     step = rows // math.prod(lengths[cut + 1 :])
     for place in np.ndindex(*lengths[:cut]):
@@ -277,9 +281,9 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     values = values.astype(np.float64).filled(np.nan)
     if _is_time(variable):
         times = np.full(values.shape, np.datetime64("NaT", "us"))
-        there = np.isfinite(values)
-        told = num2date(values[there], variable.units, only_use_cftime_datetimes=False)
-        times[there] = np.asarray(told, dtype="M8[us]")
+        known = np.isfinite(values)
+        dates = num2date(values[known], variable.units, only_use_cftime_datetimes=False)
+        times[known] = np.asarray(dates, dtype="M8[us]")
         values = times
     lacking = [i for i, axis in enumerate(part) if axis not in own]
     sizes = [cut.stop - (cut.start or 0) for cut in part.values()]
@@ -287,7 +291,7 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
 
 
 SHEETS = (".xlsx", ".xlsm")
-OPENED: dict[str, Callable[..., Columns]] = {
+OPENED: dict[str, Callable[..., TypedFile]] = {
     **dict.fromkeys((".parquet", ".pq"), parquet),
     ".feather": feather,
     **dict.fromkeys((".jsonl", ".ndjson"), json_lines),
@@ -299,12 +303,12 @@ OPENED: dict[str, Callable[..., Columns]] = {
 
 
 OUTPUTS = (".parquet", ".pq", ".csv", ".feather", ".jsonl", ".xlsx")
-ANY_TYPE = (".parquet", ".pq", ".feather")  # of these, those that hold columns of every type
+ANY_TYPE = (".parquet", ".pq", ".feather")  # these hold columns of every type
 
 
 @contextlib.contextmanager
 def writing(path: Path, ending: str, schema: Any) -> Iterator[Callable[[Any], Any]]:
-    """Open a file of this kind for writing; give what writes a batch."""
+    """Open a file of this kind; give a function that writes a batch."""
     from pyarrow import ipc
     from pyarrow.csv import CSVWriter
     from pyarrow.parquet import ParquetWriter
@@ -332,7 +336,7 @@ def writing(path: Path, ending: str, schema: Any) -> Iterator[Callable[[Any], An
 
 
 def _cell(page: Any, value: Any) -> Any:
-    """Return a value as a cell: text as text, whatever it begins with."""
+    """Return a value as a cell; text stays text, even if it begins as a formula does."""
     from openpyxl.cell import WriteOnlyCell
 
     cell = WriteOnlyCell(page, value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value)

@@ -13,23 +13,23 @@ from typing import IO, Any, NamedTuple
 
 from .values import THOUSANDS, has_decimal_comma, is_missing, is_number, may_be_thousands
 
-ROWS = 200  # of the first rows, that are looked at before all are read
-MOST_UNITS = 3  # lines below the names, of units and of what is measured
-FEWEST_BELOW = 5  # a line of units is none with fewer rows below it
-CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
-_QUOTED = rb'(?<![^,;\t|\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
+ROWS = 200  # so many rows are inspected before all are read
+MOST_UNITS = 3  # no more lines below the names are of units
+FEWEST_BELOW = 5  # a line with fewer rows below it is not of units
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by the first bytes of a file
+_QUOTED = rb'(?<![^,;\t|\r\n])"(?:[^"]++|"")*+"'  # a quoted value, for any delimiter
 _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
-# Lines that begin with #, and blank ones after these.
+# Lines that begin with #, and blank lines below them.
 _COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
-# A first line that Excel writes, or loggers of Campbell.
+# A first line as Excel writes it, or a logger of Campbell.
 _SEP = re.compile(rb'(?:"?sep=(.)"?|"?TOA5"?,[^\r\n]*)(?:\r\n?|\n)', re.IGNORECASE)
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
-_NO_WORD = re.compile(rb"[\s,;|\"]")  # between words
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its marks
-OTHER = "windows-1252"  # the encoding of what is not UTF-8, if nobody names another
+_MARK = b"\xef\xbb\xbf"  # files may begin with this mark of UTF-8
+_NO_WORD = re.compile(rb"[\s,;|\"]")  # these separate words
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # files may begin with these marks of UTF-16
+OTHER = "windows-1252"  # bytes that are not UTF-8 are decoded so, unless an encoding is named
 
 
-# What is often taken for a table, by the ending of its name, and what to do.
+# Files that are often taken for tables, by their ending, and what to do.
 SHEET = "is a spreadsheet; save it as .xlsx or as CSV in the program that made it"
 ARCHIVE = "is an archive; unpack it, and give the table in it"
 PICTURE = "is a picture, not a table; give the .csv file of its numbers"
@@ -52,7 +52,7 @@ NO_TABLES = {
     **dict.fromkeys((".pdf", ".doc", ".docx", ".odt"), DOCUMENT),
     ".gzk": MODEL,
 }
-# The same by the first bytes, of files whose names end as those of text.
+# The same by the first bytes, for files with the ending of text.
 FIRST_BYTES = {
     b"\x89PNG": PICTURE, b"\xff\xd8\xff": PICTURE, b"GIF8": PICTURE, b"%PDF-": DOCUMENT,
     b"\xd0\xcf\x11\xe0": SHEET, b"PK\x03\x04": ARCHIVE, b"7z\xbc\xaf": ARCHIVE,
@@ -79,9 +79,9 @@ def refuse_by_content(path: Path, head: bytes) -> None:
 
 
 class Header(NamedTuple):
-    """Where a text names its columns: the bytes before, the record that does so, its line end.
+    """The record that names the columns of a text, the bytes before it, and its line end.
 
-    Of a comment that names columns `values` is the first record of these.
+    If the record is a comment, `values` is the record below it.
     """
 
     before: bytes
@@ -93,11 +93,11 @@ class Header(NamedTuple):
 def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
     """Return the header of a text below some lines; None if more of it must be read to know it.
 
-    It is the first record, whose quoted names may hold line ends. Of lines before it that begin
-    with #, which are comments, the last is the header itself if it has as many names as values
-    follow, and these are numbers or no space stands behind the #. Where all values are numbers,
-    spaces or other marks may be between the names than between them. With `ended` there is no more
-    to read, and the header is never None.
+    It is the first record, whose quoted names may hold line ends. Lines before it that begin with #
+    are comments. The last comment is the header itself if it has as many names as there are values
+    below it, and these are numbers or no space follows the #. If all values are numbers, names may
+    be separated otherwise than values. With `ended` there is no more to read, and the header is
+    never None.
     """
     start = len(_MARK) if head.startswith(_MARK) else 0
     if skip:
@@ -113,20 +113,20 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
     record = _HEADER.match(text)
     # The last byte may be half of a line end.
     if record and (ended or record.end() < len(text) or record["end"] != b"\r"):
-        found = Header(before, record[0], record["end"])
+        header = Header(before, record[0], record["end"])
     elif ended:
-        found = Header(before, text, b"\n")
+        header = Header(before, text, b"\n")
     else:
         return None
     if comments is None:
-        return found
-    values = found.record.decode("utf-8", "replace").rstrip("\r\n")
+        return header
+    values = header.record.decode("utf-8", "replace").rstrip("\r\n")
     last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
-    return last if not values or _between_names(last) else found
+    return last if not values or _between_names(last) else header
 
 
 def _between_names(header: Header) -> str:
-    """Return what separates the names in a comment, "" if it has none, see `header_in`."""
+    """Return what separates the names in a comment, "" if it names no columns, see `header_in`."""
     delimiter, comment = delimiter_of(header.values), _without_mark(header)
     values = header.values.split(delimiter)
     numbers = [is_number(value) or has_decimal_comma(value) for value in values]
@@ -146,7 +146,7 @@ def _without_mark(header: Header) -> str:
 
 
 def values_in(line: str, delimiter: str = "") -> list[str]:
-    """Return the values in a line, without spaces around them; none of one that is too long."""
+    """Return the values in a line, without spaces around them; none if it is too long."""
     delimiter = delimiter or delimiter_of(line)
     with contextlib.suppress(csv.Error):
         values = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
@@ -168,9 +168,9 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
 
 
 def refuse_numbers(path: Path, names: list[str], values: str, delimiter: str) -> None:
-    """Raise ValueError if numbers stand where names should, or several spaces between values.
+    """Raise ValueError if numbers stand in place of names, or several spaces between values.
 
-    Whole numbers may be names: years, or those that pandas gives.
+    Whole numbers may be names, such as years, or those of pandas.
     """
     if delimiter == " " and "" in values.split(" "):
         raise ValueError(
@@ -185,17 +185,17 @@ def refuse_numbers(path: Path, names: list[str], values: str, delimiter: str) ->
 
 
 def delimiter_of(header: str) -> str:
-    """Return what separates names, of those that are not quoted; of numbers alone maybe spaces."""
+    """Return what separates the names in a header: spaces for R's names and for numbers only."""
     bare = re.sub(_QUOTED.decode(), "", header)
-    found = max(",;\t|", key=bare.count)
+    delimiter = max(",;\t|", key=bare.count)
     words = bare.split()
     of_r = re.fullmatch(r'"[^"]*"(?: (?:"[^"]*"|[^\s,;"]+))+', header.strip()) is not None
-    of_numbers = found not in bare and len(words) > 1 and all(map(is_number, words))
-    return " " if of_r or of_numbers else found
+    of_numbers = delimiter not in bare and len(words) > 1 and all(map(is_number, words))
+    return " " if of_r or of_numbers else delimiter
 
 
 def check_encoding(name: str) -> None:
-    """Raise ValueError unless Python knows an encoding of text of this name."""
+    """Raise ValueError unless Python knows an encoding of this name."""
     try:
         "".encode(name)
     except LookupError:
@@ -214,7 +214,7 @@ codecs.register_error(OTHER, _in_other)
 
 
 def _utf_16_of(head: bytes) -> str:
-    """Return the encoding of text that begins with a mark of UTF-16, or has every other byte 0."""
+    """Return the encoding of UTF-16 text, which has a mark or a zero in every other byte, or ""."""
     if head.startswith(_UTF_16):
         return "utf-16"
     even, odd = (head[place:16:2].strip(b"\0") for place in (0, 1))
@@ -224,7 +224,7 @@ def _utf_16_of(head: bytes) -> str:
 
 
 class AsUtf8:
-    """What reads text of any encoding, "" for UTF-8 or what seems another, as UTF-8."""
+    """Reads text of any encoding as UTF-8; without a name of the encoding it is recognised."""
 
     def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
         self._read, self._encoding = read, encoding
@@ -233,7 +233,7 @@ class AsUtf8:
         self.other = ""  # the first word that is not UTF-8
 
     def read(self, size: int) -> bytes:
-        """Read about so many bytes; none at the end."""
+        """Return about so many bytes, none at the end."""
         raw = self._read(size)
         if self._decoder is None:
             self.start = raw
@@ -255,7 +255,7 @@ class AsUtf8:
 
 @contextlib.contextmanager
 def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[], float]]]:
-    """Open a file, compressed or not; give what reads its text and what tells the share read."""
+    """Open a file, compressed or not; give a reader of its text, and a function: the share read."""
     size = path.stat().st_size
     try:
         with path.open("rb") as file, _unpacked(path, file) as stream:
@@ -271,7 +271,7 @@ def opened(path: Path, encoding: str = "") -> Iterator[tuple[AsUtf8, Callable[[]
 
 @contextlib.contextmanager
 def _unpacked(path: Path, file: IO[bytes]) -> Iterator[Any]:
-    """Give what reads the bytes of an open file, compressed or not."""
+    """Give a reader of the bytes of an open file, compressed or not."""
     head = file.read(4)
     codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
     file.seek(0)
@@ -295,7 +295,7 @@ def _unpacked(path: Path, file: IO[bytes]) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _only_member(path: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Open the only file in an archive, but for those that macOS adds."""
+    """Open the only file in an archive; files that macOS adds don't count."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = [
@@ -311,9 +311,9 @@ def _only_member(path: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def end_of_records(block: bytes, delimiter: str, line_end: bytes) -> int:
-    """Return where the last record ends that is whole in a block; 0 if none is.
+    """Return the end of the last whole record in a block, 0 if there is none.
 
-    A quotation mark opens a value only where that begins: inches within a value open nothing.
+    A quotation mark opens a value only at its begin: inches within a value open nothing.
     """
     if b'"' not in block:
         return block.rfind(line_end) + 1
@@ -325,7 +325,7 @@ def end_of_records(block: bytes, delimiter: str, line_end: bytes) -> int:
 
 
 def records(block: bytes, delimiter: str) -> list[bytes]:
-    """Split bytes into records with their line ends; a quoted value may hold line ends."""
+    """Split bytes into records with their line ends; quoted values may hold line ends."""
     if b'"' not in block:
         return block.splitlines(keepends=True)
     quoted = rb'(?<![^%b\r\n])"(?:[^"]++|"")*+"' % re.escape(delimiter.encode())
@@ -337,7 +337,7 @@ def records(block: bytes, delimiter: str) -> list[bytes]:
 
 
 def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
-    """Return the values of some of the first rows of a text, whose end may be cut."""
+    """Return the values of the first rows of a text, whose last line may be cut."""
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
     lines = lines[: ROWS if ended or len(lines) > ROWS else -1]
     with contextlib.suppress(csv.Error):
@@ -346,7 +346,7 @@ def first_rows(text: bytes, delimiter: str, *, ended: bool) -> list[list[str]]:
 
 
 def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
-    """Return names, and one more, "", where each row has a name before all others, as R writes."""
+    """Return names, and "" for a first column that names rows, as R writes it, or an empty last."""
     if not rows or {len(row) for row in rows} != {len(names) + 1}:
         return names
     if not any(row[-1] for row in rows):
@@ -355,19 +355,19 @@ def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Return names of which none is there twice: the second a becomes a.1, as in pandas."""
-    found: list[str] = []
+    """Return distinct names: the second a becomes a.1, as in pandas."""
+    result: list[str] = []
     for name in names:
-        tried = itertools.count(1)
+        numbers = itertools.count(1)
         other = name
-        while other in found or (other != name and other in names):
-            other = f"{name}.{next(tried)}"
-        found.append(other)
-    return found
+        while other in result or (other != name and other in names):
+            other = f"{name}.{next(numbers)}"
+        result.append(other)
+    return result
 
 
 def unit_rows(rows: list[list[str]]) -> int:
-    """Count the first rows without numbers in columns that have nothing else below them."""
+    """Count the first rows that hold units: no numbers, in columns of numbers."""
     for count in range(min(MOST_UNITS, len(rows)), 0, -1):
         if all(_are_units(row, rows[count:]) for row in rows[:count]):
             return count
@@ -391,7 +391,7 @@ def _are_units(row: list[str], others: list[list[str]]) -> bool:
 
 
 def decimal_comma_in(rows: list[list[str]]) -> str:
-    """Return a number with a decimal comma, if some of the first rows have these and no points."""
+    """Return a number with a decimal comma, if the first rows have such, and none with points."""
     values = {value.strip() for row in rows for value in row}
     points = [v for v in values if "." in v and is_number(v) and not re.match(THOUSANDS % "[.]", v)]
     commas = sorted(v for v in values if has_decimal_comma(v) and not may_be_thousands(v))

@@ -39,8 +39,8 @@ class DaskSource:
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         rows = _chunks("X", X, X)
         self.parts: list[list[Any] | None] = [rows]
-        for name, given in (("y", y), ("sample_weight", sample_weight)):
-            self.parts.append(None if given is None else _chunks(name, given, X))
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            self.parts.append(None if values is None else _chunks(name, values, X))
         for name, chunks in zip(("y", "sample_weight"), self.parts[1:], strict=True):
             if chunks is not None and len(chunks) != len(rows):
                 raise ValueError(
@@ -67,8 +67,8 @@ class DaskSource:
     ) -> list[Any]:
         """Return one merged result for each group of chunks, all computed together."""
         delayed = _library("dask").delayed
-        # One node of the graph each, which a worker gets once: not scattered, since what a worker
-        # alone holds would be lost with it.
+        # Each is a node of the graph, which a worker gets once. A scattered object would be
+        # lost with the worker that holds it.
         shared = [delayed(arg, traverse=False) for arg in (work, *args)]
         task, join = delayed(_reduce_chunk, pure=False), delayed(_merge_results, pure=False)
         how, chunks = delayed(merge, traverse=False), list(self._together())
@@ -90,10 +90,10 @@ class DaskSource:
 
 
 class Held:
-    """An object that the workers of a cluster hold, for work that is asked for again and again.
+    """An object that the workers of a cluster hold, for work that is repeated.
 
-    It is a node of the graph, as what `DaskSource.reduce_each` shares is: a worker gets it once,
-    and where one is lost it is sent anew.
+    It is a node of the graph, as the shared arguments of `DaskSource.reduce_each`: a worker gets it
+    once, and a new worker gets it again.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ class Held:
         dask = _library("dask")
         task = dask.delayed(functools.partial(_work_on, work), pure=False)
         shared = [dask.delayed(arg, traverse=False) for arg in args]
-        # Dask would send tasks where the value is already; each worker gets its share instead, of
-        # which those that are done early may take.
-        threads = [each for each, number in self.client.nthreads().items() for _ in range(number)]
+        # Dask would send all tasks to where the value is already. So each worker gets its share,
+        # and those that are done early may take tasks of others.
+        threads = [worker for worker, n in self.client.nthreads().items() for _ in range(n)]
         tasks = []
         for number in range(count):
             first = number * len(threads) // count
@@ -121,14 +121,14 @@ class Held:
         return list(self._ask("compute", tasks, sync=True))
 
     def _ask(self, what: str, *args: Any, **named: Any) -> Any:
-        """Call the client without its warning of large graphs: this is to be one."""
+        """Call the client without its warning of large graphs, which this is by intention."""
         threshold = {"distributed.admin.large-graph-warning-threshold": "1TB"}
         with _library("dask").config.set(threshold):
             return getattr(self.client, what)(*args, **named)
 
 
 def client_of() -> Any:
-    """Return the client whose cluster would compute a collection now; None for other schedulers."""
+    """Return the client of the cluster that would compute a collection now, if there is one."""
     client = getattr(_library("dask.base").get_scheduler(), "__self__", None)
     return client if hasattr(client, "persist") else None
 
@@ -170,20 +170,20 @@ def map_batches(
     da, delayed = _library("dask.array"), _library("dask").delayed
     shared = delayed(work, traverse=False)
     task = delayed(_work_on_batch, pure=False)
-    found = [
+    results = [
         task(number, *chunk, shared, widths) for number, chunk in enumerate(source._together())
     ]
     shapes: list[tuple[Any, ...]] = [(np.nan, width) for width in widths]
     if weighted:
         shapes.append((np.nan,))
     return tuple(
-        da.concatenate([da.from_delayed(each[part], shape, dtype=np.float64) for each in found])
+        da.concatenate([da.from_delayed(r[part], shape, dtype=np.float64) for r in results])
         for part, shape in enumerate(shapes)
     )
 
 
 def _library(name: str) -> Any:
-    """Import a module when it is needed, and without types: those of Dask come and go."""
+    """Import a module of Dask when it is needed, without its types, which vary with versions."""
     return importlib.import_module(name)
 
 
@@ -191,33 +191,35 @@ def _is_array(X: Any) -> bool:
     return hasattr(X, "rechunk")
 
 
-def _chunks(name: str, given: Any, X: Any) -> list[Any]:
+def _chunks(name: str, values: Any, X: Any) -> list[Any]:
     """Return the chunks of rows, delayed."""
-    if not hasattr(given, "__dask_graph__"):
+    if not hasattr(values, "__dask_graph__"):
         if not _is_array(X) or np.isnan(X.chunks[0]).any():
             raise TypeError(
-                f"{name} is a {type(given).__name__}, which cannot be divided like X, since the "
+                f"{name} is a {type(values).__name__}, which cannot be divided like X, since the "
                 "lengths of the chunks of X are unknown; pass a Dask collection with the chunks "
                 "of X"
             )
-        rows = np.asarray(given)
+        rows = np.asarray(values)
         if rows.ndim == 0:
             raise TypeError(
-                f"{name} is a {type(given).__name__}; pass a Dask collection, or an array"
+                f"{name} is a {type(values).__name__}; pass a Dask collection, or an array"
             )
-        given = _library("dask.array").from_array(rows)
-    if not hasattr(given, "to_delayed") or not hasattr(given, "ndim"):
+        values = _library("dask.array").from_array(rows)
+    if not hasattr(values, "to_delayed") or not hasattr(values, "ndim"):
         raise TypeError(
-            f"{name} is a Dask {type(given).__name__}; pass a Dask array or data frame, "
+            f"{name} is a Dask {type(values).__name__}; pass a Dask array or data frame, "
             "for example bag.to_dataframe()"
         )
-    if _is_array(given):
-        known = _is_array(X) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
-        if known and given.shape[0] != X.shape[0]:
-            raise ValueError(f"{name} has {counted(given.shape[0], 'row')}, but X has {X.shape[0]}")
+    if _is_array(values):
+        known = _is_array(X) and not np.isnan([*X.chunks[0], *values.chunks[0]]).any()
+        if known and values.shape[0] != X.shape[0]:
+            raise ValueError(
+                f"{name} has {counted(values.shape[0], 'row')}, but X has {X.shape[0]}"
+            )
         cuts = {0: X.chunks[0]} if known else {}
-        given = given.rechunk(cuts | dict.fromkeys(range(1, given.ndim), -1))
-    return list(np.ravel(given.to_delayed()))
+        values = values.rechunk(cuts | dict.fromkeys(range(1, values.ndim), -1))
+    return list(np.ravel(values.to_delayed()))
 
 
 def _reduce_chunk(
@@ -230,9 +232,9 @@ def _reduce_chunk(
 
 
 def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
-    """Merge what chunks gave; those without rows gave None."""
-    given = [part for part in parts if part is not None]
-    return merge(given) if len(given) > 1 else given[0] if given else None
+    """Merge the results of chunks; those without rows have None."""
+    results = [part for part in parts if part is not None]
+    return merge(results) if len(results) > 1 else results[0] if results else None
 
 
 def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:

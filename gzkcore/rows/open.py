@@ -130,8 +130,8 @@ class Batches:
         if columns is None:
             table.check_whole()
             table.leave_apart()
-        given = {*targets, *weights, *table.index, *table.apart}
-        others = [name for name in table.names if name not in given]
+        no_inputs = {*targets, *weights, *table.index, *table.apart}
+        others = [name for name in table.names if name not in no_inputs]
         self.columns = others if columns is None else _names("columns", columns)
         index = [name for name in table.index if name not in {*targets, *weights}]
         if columns is None and index:
@@ -168,7 +168,7 @@ class Batches:
         pieces: list[NDArray[np.float64]] = []
         held = first = 0
         table = open_table(self._given, Reading(encoding=self._encoding))
-        table.require(names)  # of a file that may have changed
+        table.require(names)  # the file may have changed
         for _, values, _ in table.batches(names):
             rest = values
             while held + len(rest) >= self.batch_rows:
@@ -202,15 +202,15 @@ class Batches:
         return tuple(parts) if n_targets or self._weights else (X,)
 
 
-def _names(name: str, given: Any) -> list[str]:
-    """Return names of columns, or raise."""
+def _names(parameter: str, value: Any) -> list[str]:
+    """Return the names of columns in the value of a parameter, or raise."""
     try:
-        names = [] if given is None else [*given]
+        names = [] if value is None else [*value]
     except TypeError:
-        names = [given]
-    if not all(isinstance(each, str) for each in names):
+        names = [value]
+    if not all(isinstance(name, str) for name in names):
         raise TypeError(
-            f"{name}={given!r} is not the name of a column, or a list of names; names are texts, "
-            'those of a .npy file "0", "1", ...'
+            f"{parameter}={value!r} is not the name of a column, or a list of names; names are "
+            'texts, those of a .npy file "0", "1", ...'
         )
     return names

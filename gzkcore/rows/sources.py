@@ -18,7 +18,7 @@ from gzkcore._util.validation import check_table
 
 
 class Batch(NamedTuple):
-    """Rows of a source, and which batch they are."""
+    """Rows of a source, and the number of their batch."""
 
     X: Any
     y: Any
@@ -55,12 +55,12 @@ def can_reread(X: Any) -> bool:
     return is_dask(X) or not is_source(X) or _starts_anew(X)
 
 
-def _starts_anew(given: Any) -> bool:
-    return iter(given) is not iter(given)
+def _starts_anew(batches: Any) -> bool:
+    return iter(batches) is not iter(batches)
 
 
 def has_rows(X: Any) -> bool:
-    """Say whether a batch has rows: those of a filtered table may have none, and are left out."""
+    """Say whether a batch has rows; batches of a filtered table may have none."""
     shape = getattr(X, "shape", None)
     if shape is None:
         return not isinstance(X, (list, tuple)) or len(X) > 0
@@ -81,18 +81,18 @@ class Source:
 
     Parameters
     ----------
-    given : iterable
+    batches : iterable
         Of X, (X, y) or (X, y, sample_weight).
     is_one : bool, default=False
-        Whether it is but one array, whose errors name no batch.
+        Whether there is a single array, whose errors name no batch.
     """
 
-    def __init__(self, given: Any, *, is_one: bool = False) -> None:
-        self.given, self._is_one = given, is_one
-        self.reread = _starts_anew(given)
+    def __init__(self, batches: Any, *, is_one: bool = False) -> None:
+        self.batches, self._is_one = batches, is_one
+        self.reread = _starts_anew(batches)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        for batch in self.given:
+        for batch in self.batches:
             parts = batch if isinstance(batch, (tuple, list)) else (batch,)
             if isinstance(batch, list) and not (batch and np.ndim(batch[0]) == 2):
                 parts = (batch,)  # a list of rows
@@ -111,7 +111,8 @@ class Source:
         `merge` takes consecutive results and changes none of them. Batches without rows are left
         out.
         """
-        levels: list[list[Any]] = [[]]  # results of 1, 2, 4 ... batches: each is merged rarely
+        # Results of 1, 2, 4 ... batches, so that each is merged rarely.
+        levels: list[list[Any]] = [[]]
         for number, batch in enumerate(self):
             if not has_rows(batch[0]):
                 continue
@@ -123,8 +124,8 @@ class Source:
                 levels += [[]] * (level + 1 == len(levels))
                 levels[level + 1] = [*levels[level + 1], merge(parts)]
                 levels[level] = []
-        left = [part for parts in reversed(levels) for part in parts]
-        return merge(left) if len(left) > 1 else left[0] if left else None
+        rest = [part for parts in reversed(levels) for part in parts]
+        return merge(rest) if len(rest) > 1 else rest[0] if rest else None
 
 
 def rows_of(X: Any) -> Any:
@@ -133,6 +134,6 @@ def rows_of(X: Any) -> Any:
 
 
 def type_of(X: Any) -> Any:
-    """Return the type of what is made of a source's rows: float32 of such, else float64."""
+    """Return the type of features of a source's rows: float32 if all columns are, else float64."""
     kinds = set(getattr(X, "dtypes", ())) or {getattr(X, "dtype", None)}
     return np.float32 if kinds == {np.dtype(np.float32)} else np.float64

@@ -14,35 +14,35 @@ from gzkcore._util.wording import counted
 
 from .sources import Batch, rows_of
 
-# Random rows that features are fitted to where they need rows, and their values.
+# A sample has at most so many random rows, with at most so many values.
 SAMPLE_ROWS = 1 << 14
 SAMPLE_VALUES = 1 << 21
 
-# Norms that are kept one by one; of more, so many bits of the mantissa (a relative 1e-4).
+# Up to so many norms are exact; of more, so many bits of the mantissa (a relative error of 1e-4).
 EXACT_NORMS = 1 << 16
 NORM_BITS = 13
 
 
-# ---- what features ask of rows they never see together
+# ---- surveys of rows that are never together in memory
 
 
 @dataclass
 class Survey:
-    """Mergeable summary of rows: numbers, means, squares, and random rows.
+    """A mergeable summary of rows: counts, means, squares, and random rows.
 
-    Rows of weight 0 are counted, and are not there otherwise.
+    Rows of weight 0 are counted in `n_rows` only.
     """
 
     n_rows: int
-    n_used: int  # of a weight that isn't 0
+    n_used: int  # rows whose weight isn't 0
     total: float  # sum of the weights
-    mean: Doubles  # of the columns, weighted
-    squares: Doubles  # about the mean, by column, weighted
-    rows: Any  # a random sample in order, or all rows in use
-    weight: Any  # of the sample, or None: 1 each
+    mean: Doubles  # weighted, of each column
+    squares: Doubles  # weighted sum of squares about the mean, of each column
+    rows: Any  # a random sample in order, or all used rows
+    weight: Any  # of the sample; None if all are 1
     keys: Integers  # of the sample: the least of all rows' random keys
-    y_sum: Any  # NaN without targets, or where they are not numbers of one shape
-    targets: Any = None  # of the sample; None without any, for too many, or for various shapes
+    y_sum: Any  # NaN without targets, or if they are not numbers of one shape
+    targets: Any = None  # of the sample; None if there are none, too many or various shapes
 
     @classmethod
     def of(cls, batch: Batch) -> "Survey":
@@ -72,12 +72,12 @@ class Survey:
             raise ValueError(
                 "the columns of X are so large that their squares overflow; scale them"
             )
-        kept = least_keys(keys, sample_size(rows.shape[1]))
-        if kept.size < keys.size:
-            rows, weight = rows[kept], None if weight is None else weight[kept]
-            targets = None if targets is None else targets[kept]
+        sample = least_keys(keys, sample_size(rows.shape[1]))
+        if sample.size < keys.size:
+            rows, weight = rows[sample], None if weight is None else weight[sample]
+            targets = None if targets is None else targets[sample]
         return cls(
-            n_rows, keys.size, total, mean, squares, rows, weight, keys[kept], y_sum, targets
+            n_rows, keys.size, total, mean, squares, rows, weight, keys[sample], y_sum, targets
         )
 
     @staticmethod
@@ -94,22 +94,22 @@ class Survey:
         mean = sum(part.mean * (part.total / (total or 1.0)) for part in parts)
         squares = sum(part.squares + part.total * np.square(part.mean - mean) for part in parts)
         keys = np.concatenate([part.keys for part in parts])
-        kept = least_keys(keys, sample_size(first.mean.size))
+        sample = least_keys(keys, sample_size(first.mean.size))
         rows = stack([part.rows for part in parts])
         sums = [part.y_sum for part in parts]
-        alike = all(np.shape(one) == np.shape(sums[0]) for one in sums)
+        alike = all(np.shape(y_sum) == np.shape(sums[0]) for y_sum in sums)
         y_sum = np.sum(sums, axis=0) if alike else np.array(np.nan)
         weight = None
         if any(part.weight is not None for part in parts):
-            given = [np.ones(p.keys.size) if p.weight is None else p.weight for p in parts]
-            weight = np.concatenate(given)[kept]
+            weights = [np.ones(p.keys.size) if p.weight is None else p.weight for p in parts]
+            weight = np.concatenate(weights)[sample]
         targets = None
         if all(np.shape(part.targets)[1:] == np.shape(first.targets)[1:] for part in parts) and (
             all(part.targets is not None for part in parts)
         ):
-            targets = np.concatenate([part.targets for part in parts])[kept]
-        if kept.size < keys.size:
-            rows, keys = rows[kept], keys[kept]
+            targets = np.concatenate([part.targets for part in parts])[sample]
+        if sample.size < keys.size:
+            rows, keys = rows[sample], keys[sample]
         n_rows, n_used = sum(part.n_rows for part in parts), sum(part.n_used for part in parts)
         return Survey(
             n_rows, n_used, total, np.asarray(mean), np.asarray(squares), rows, weight, keys,
@@ -118,21 +118,21 @@ class Survey:
 
     @property
     def complete(self) -> bool:
-        """Whether `rows` are all that are in use."""
+        """Whether `rows` are all used rows."""
         return self.n_used == self.keys.size
 
     @property
     def variance(self) -> float:
-        """Variance of all entries together."""
+        """The variance of all entries together."""
         middle = self.mean.mean()
         return float(np.mean(self.squares / self.total + np.square(self.mean - middle)))
 
 
 class Norms:
-    """Mergeable record of norms: the least, the largest, and quantiles.
+    """A mergeable record of norms: the least, the largest, and quantiles.
 
-    Up to EXACT_NORMS values are kept as they are; more are counted by their first NORM_BITS bits.
-    The result depends on the values and their weights alone, not on how they were split.
+    Up to EXACT_NORMS values are exact; more are counted by their first NORM_BITS bits. The result
+    depends on the values and their weights only, not on how they were split.
     """
 
     def __init__(self, values: Doubles, weight: Doubles | None = None) -> None:
@@ -145,16 +145,18 @@ class Norms:
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
         """Put records together."""
-        made = cls.__new__(cls)
-        made.low = min(part.low for part in parts)
-        made.high = max(part.high for part in parts)
-        made.rounded = any(part.rounded for part in parts)
-        made.unit = min(part.unit for part in parts)
+        merged = cls.__new__(cls)
+        merged.low = min(part.low for part in parts)
+        merged.high = max(part.high for part in parts)
+        merged.rounded = any(part.rounded for part in parts)
+        merged.unit = min(part.unit for part in parts)
         values = np.concatenate([part.values for part in parts])
         counts = np.concatenate([part.counts for part in parts])
-        made.values, made.counts = _counted(_round(values) if made.rounded else values, counts)
-        made._compress()
-        return made
+        merged.values, merged.counts = _counted(
+            _round(values) if merged.rounded else values, counts
+        )
+        merged._compress()
+        return merged
 
     def _compress(self) -> None:
         if not self.rounded and self.values.size > EXACT_NORMS:
@@ -176,24 +178,24 @@ class Norms:
         return float(self.values[self.values <= most].max(initial=0.0))
 
     def quantile(self, q: Doubles) -> Doubles:
-        """Return quantiles as `numpy.quantile` does, of the values as they are kept.
+        """Return quantiles of the recorded values as `numpy.quantile` does.
 
-        Each is counted as often as its weight holds the smallest one, if that is no less than what
-        the sum can tell.
+        A value counts as often as the smallest weight goes into its own, if that weight is not lost
+        in the rounding error of the sum.
         """
-        upto = np.cumsum(self.counts)
-        upto /= max(self.unit, upto[-1] * np.finfo(float).eps)
-        place = q * (upto[-1] - 1)
+        cumulated = np.cumsum(self.counts)
+        cumulated /= max(self.unit, cumulated[-1] * np.finfo(float).eps)
+        place = q * (cumulated[-1] - 1)
         below = np.floor(place)
         low, high = (
-            self.values[np.searchsorted(upto, np.minimum(k, upto[-1] - 1), side="right")]
+            self.values[np.searchsorted(cumulated, np.minimum(k, cumulated[-1] - 1), side="right")]
             for k in (below, below + 1)
         )
         return np.asarray(np.clip(low + (place - below) * (high - low), self.low, self.high))
 
 
 def _round(values: Doubles) -> Doubles:
-    """Replace values by the middle of all with the same first bits."""
+    """Replace values by the middle of those with the same first bits."""
     step = np.int64(1) << (52 - NORM_BITS)
     bits = np.ascontiguousarray(values).view(np.int64)
     return ((bits & ~(step - 1)) + step // 2).view(np.float64)
@@ -205,12 +207,12 @@ def _counted(values: Doubles, counts: Doubles | None) -> tuple[Doubles, Doubles]
 
 
 def sample_size(width: int) -> int:
-    """Count the rows of a sample of rows so wide."""
+    """Return the number of rows of a sample with so many columns."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
 
 
 def stack(parts: list[Any]) -> Any:
-    """Put rows of several batches together: of dense and sparse ones, sparse."""
+    """Put rows of several batches together; sparse if one batch is."""
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
@@ -242,9 +244,9 @@ def _column_squares(rows: Any, mean: Doubles, weight: Doubles | None) -> Doubles
 
 
 def without_zeros(rows: Any, sample_weight: Any) -> tuple[Any, Doubles | None, Integers | None]:
-    """Leave out rows of weight 0; return the others, their weights, and which they are.
+    """Return the rows whose weight is not 0, their weights (None if not given) and their indices.
 
-    None stands for weights that aren't given, and for all rows.
+    The indices are None if these are all rows.
     """
     weight = check_weights(sample_weight, rows)
     if weight is None or weight.all():
