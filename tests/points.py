@@ -40,3 +40,11 @@ def with_constant(X, kernel):
     """Rows whose dot products, to the power of the degree, are the kernel."""
     last = np.full((len(X), 1), kernel.coef0**0.5)
     return np.hstack([kernel.gamma**0.5 * X, last])
+
+
+def waves(n=500, seed=0, noise=0.1):
+    """Return rows of which the first two columns matter, the first more, of very unlike sizes."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.sin(3 * X[:, 0]) + 0.5 * np.cos(X[:, 1]) + noise * rng.standard_normal(n)
+    return X * [1e-3, 1.0, 1e4, 1.0], 100 + 7 * y

@@ -89,3 +89,13 @@ def test_copies_may_differ_by_row_numbers_and_rounding(other):
     assert copies is not None
     assert (copies[:60] == copies[60:]).mean() > 0.95
     assert copies_of(np.arange(120.0)[:, None], Y) is None
+
+
+def test_levels_that_return_and_rows_with_other_targets_are_no_copies():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 12, (2, 500))
+    effects = rng.standard_normal((12, 12))
+    assert copies_of(np.hstack([np.eye(12)[a], np.eye(12)[b]]), effects[a, b, None]) is None
+    x = rng.permutation(np.repeat(rng.uniform(0, 9, 100), 3))[:, None]
+    assert copies_of(x, np.sin(x)) is not None
+    assert copies_of(x, np.sin(x) + rng.standard_normal((300, 1))) is None

@@ -1,0 +1,81 @@
+"""Factors of standard deviations, by the formulas, and what is said of them."""
+
+import numpy as np
+import pytest
+
+from gzkcore import reference
+from gzkcore.tabular.deviations import (
+    MOST_WIDENING,
+    Spread,
+    _about_widening,
+    _widened,
+    outer_widening,
+    widening,
+)
+from gzkcore.tabular.varying_noise import _gains
+
+
+def spreads():
+    """Return errors of rows and what a model says of them, two columns."""
+    rng = np.random.default_rng(0)
+    errors, unknown = rng.standard_normal((101, 2)), rng.uniform(0, 1, (101, 2))
+    farthest = np.tile([0.4, 1.5], (101, 1))
+    variances = farthest * (unknown + rng.uniform(0, 1, (101, 2)) * (1 - unknown))
+    unknown[0], variances[0] = 1.0, farthest[0]
+    return errors, Spread(variances, unknown, farthest), rng.uniform(0, 3, 101)
+
+
+@pytest.mark.parametrize("usual", [np.array([0.3, 0.2]), np.full(2, 9.0)])
+def test_widening_is_that_of_the_reference(usual):
+    errors, spread, drawn = spreads()
+    parts = errors, *spread
+    for weights in (np.ones(101), drawn):
+        wanted = [
+            reference.table.widening(
+                *(part[:, j].tolist() for part in parts), weights.tolist(), float(usual[j])
+            )
+            for j in range(2)
+        ]
+        found = widening(errors, spread, usual, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.2, 2.0, 100.0])
+def test_outer_widening_is_that_of_the_reference(size):
+    errors, spread, weights = spreads()
+    errors, usual, factors = size * errors, np.array([0.3, 0.2]), np.array([0.5, 1.1])
+    parts = errors, *spread
+    found = outer_widening(errors, spread, usual, factors, weights)
+    for j in range(2):
+        own = [part[:, j].tolist() for part in parts]
+        wanted = reference.table.outer_widening(
+            *own, weights.tolist(), float(usual[j]), float(factors[j]), MOST_WIDENING
+        )
+        assert found[j] == pytest.approx(wanted, rel=1e-9)
+    assert (found == {0.1: 1.0, 100.0: MOST_WIDENING}.get(size, found)).all()
+
+
+def test_widened_is_that_of_the_reference():
+    errors, spread, _ = spreads()
+    found = _widened(spread.variances, np.array([0.5, 1.5]), np.array([0.3, 0.2]), np.full(2, 1.2))
+    for j, factor, usual in ((0, 0.5, 0.3), (1, 1.5, 0.2)):
+        wanted = [reference.table.widened(v, factor, usual, 1.2) for v in spread.variances[:, j]]
+        np.testing.assert_allclose(found[:, j], wanted, rtol=1e-12)
+    assert len(errors) == len(found)
+
+
+def test_gains_are_those_of_the_reference():
+    rng = np.random.default_rng(0)
+    ratios, logs = rng.chisquare(1, 50), rng.standard_normal(50)
+    wanted = reference.table.gain_of_varying_noise(ratios.tolist(), logs.tolist())
+    np.testing.assert_allclose(_gains(ratios, logs).sum(), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("factors", "told"), [
+    ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
+    ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
+    ([1.2], "were too small, so they are multiplied by 1.20. Now"),
+    ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
+])  # fmt: skip
+def test_the_report_says_how_deviations_were_corrected(factors, told):
+    assert told in _about_widening(np.array(factors))
