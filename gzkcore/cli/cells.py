@@ -1,4 +1,4 @@
-"""Cells of latitude and longitude, in degrees, and how longitudes go round."""
+"""Cells of a grid of latitude and longitude, in degrees."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,7 +13,7 @@ GLOBE: Window = (-90.0, 90.0, -180.0, 180.0)
 
 
 @dataclass(frozen=True)
-class Cells:
+class GridCells:
     """The latitudes of the middles of cells and, from west to east, their longitudes."""
 
     latitude: Doubles

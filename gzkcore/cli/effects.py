@@ -49,8 +49,8 @@ def effect_of(fit: "FrameFit", name: str) -> Effect:
     frame, model = fit.rows.train, fit.model
     column, rows = frame[name], np.random.default_rng(0).permutation(len(frame))[:ROWS]
     if kind_of(column) == TEXT:
-        known = [value for value in column if value is not None]
-        levels, counts = np.unique(known, return_counts=True)
+        texts = [value for value in column if value is not None]
+        levels, counts = np.unique(texts, return_counts=True)
         values = levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]].astype(object)
     else:
         known = np.sort(column[~np.isnan(column)])

@@ -14,7 +14,7 @@ from gzkcore._util.files import check_writable, replacing
 from gzkcore._util.memory import available_memory
 
 from .arguments import check_free
-from .cells import GLOBE, Cells, Window
+from .cells import GLOBE, GridCells, Window
 from .output import rounded
 from .recipes import PLACE
 
@@ -55,7 +55,7 @@ def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window
     return max(-90.0, south), min(90.0, north), west, east
 
 
-def grid_of(step: float, window: Window) -> Cells:
+def grid_of(step: float, window: Window) -> GridCells:
     """Return the cells of a window, from north to south, about `step` degrees wide and high."""
     south, north, west, east = window
     smallest = min(north - south, east - west)
@@ -73,7 +73,7 @@ def grid_of(step: float, window: Window) -> Cells:
             f"memory are needed and {room / 1e9:,.3g} available; use larger cells, such as --grid "
             f"{larger:g}, or a smaller --window"
         )
-    return Cells(
+    return GridCells(
         north - (north - south) * (np.arange(rows) + 0.5) / rows,
         west + (east - west) * (np.arange(columns) + 0.5) / columns,
     )
@@ -97,7 +97,7 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     check_free("--output", output, force)
 
 
-def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
+def write_grid(output: Path, cells: GridCells, columns: dict[str, Any], title: str) -> None:
     """Write columns of all cells, row by row, in the format of the file's ending.
 
     The title is the name of the target.
@@ -112,7 +112,7 @@ def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) 
                 _write_csv(file, cells, columns)
 
 
-def _write_csv(file: TextIO, cells: Cells, columns: dict[str, Any]) -> None:
+def _write_csv(file: TextIO, cells: GridCells, columns: dict[str, Any]) -> None:
     """Write longitude, latitude and values, in the order that GDAL's XYZ driver reads as one."""
     writer = csv.writer(file)
     writer.writerow(["longitude", "latitude", *columns])
@@ -124,7 +124,7 @@ def _write_csv(file: TextIO, cells: Cells, columns: dict[str, Any]) -> None:
         writer.writerows(zip(longitude, latitude, *values, strict=True))
 
 
-def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
+def _write_netcdf(path: Path, cells: GridCells, columns: dict[str, Any], title: str) -> None:
     """Write NetCDF with the names and units of the CF conventions."""
     from scipy.io import netcdf_file
 
@@ -148,7 +148,7 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
             variable.long_name = about.encode()
 
 
-def _write_geotiff(path: Path, cells: Cells, columns: dict[str, Any]) -> None:
+def _write_geotiff(path: Path, cells: GridCells, columns: dict[str, Any]) -> None:
     """Write GeoTIFF with a band for each column, named as by GDAL."""
     from tifffile import imwrite
 

@@ -27,7 +27,7 @@ from gzkcore.evaluate.draw import (
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.tabular.columns.number import Number
 
-from .cells import GLOBE, Cells, Window
+from .cells import GLOBE, GridCells, Window
 from .recipes import PLACE
 
 # Elevations in steps, from green at sea level to brown; the last go on.
@@ -212,7 +212,7 @@ def _draw_steps(axes: Any, limit: float) -> None:
     axes.axis("off")
 
 
-def _cells(window: Window, share: int = 1) -> Cells:
+def _cells(window: Window, share: int = 1) -> GridCells:
     """Return the cells of a window, `share` times as wide and high as those of a map."""
     south, north, west, east = window
     width, height = east - west, north - south
@@ -222,10 +222,10 @@ def _cells(window: Window, share: int = 1) -> Cells:
         for start, size in ((south, height), (west, width))
         for n in [max(2, round(size / step))]
     )
-    return Cells(latitude, longitude)
+    return GridCells(latitude, longitude)
 
 
-def _middles(cells: Cells) -> Doubles:
+def _middles(cells: GridCells) -> Doubles:
     places = cells.places
     places[:, 1] = from_west(places[:, 1])
     return places
@@ -289,7 +289,7 @@ def _with_unit(number: str, label: str) -> str:
 
 
 def _draw_cells(
-    cells: Cells, window: Window, axes: Any, values: Doubles, opacity: Doubles, norm: Any,
+    cells: GridCells, window: Window, axes: Any, values: Doubles, opacity: Doubles, norm: Any,
     colors: Any, label: str,
 ) -> None:  # fmt: skip
     """Draw values of cells, hatched where their opacity is low."""

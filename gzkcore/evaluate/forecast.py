@@ -242,5 +242,5 @@ def extrapolated(losses: Sequence[float] | Doubles, doublings: float) -> float:
         ratio = drop / falls if falls > 0 else MOST_RATIO
         ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
         drop = (first - last) * ratio / (1 + ratio)  # from both, since each is uncertain
-    further: float = drop * ratio * (1 - ratio**doublings) / (1 - ratio)
-    return max(last - further, last * rate**doublings)
+    further = drop * ratio * (1 - ratio**doublings) / (1 - ratio)
+    return float(max(last - further, last * rate**doublings))
