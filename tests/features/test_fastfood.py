@@ -182,11 +182,6 @@ def test_entries_that_stand_twice_are_added():
     np.testing.assert_array_equal(features.transform(S), expected)
 
 
-def test_a_kernel_that_tells_nothing_is_told():
-    with pytest.warns(UserWarning, match="is numerically constant .* smaller lengthscale"):
-        FastfoodFeatures(Gaussian(1e-12), 4).fit(gaussian(20, 2))
-
-
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"kernel": "laplacian"}, "depends on the axes, and Fastfood rotates them; use Random"),
     ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),

@@ -15,6 +15,7 @@ from tolerances import TRIG, TWINS
 
 from gzkcore import (
     Exponential,
+    FastfoodFeatures,
     Gaussian,
     Laplacian,
     Matern,
@@ -298,7 +299,7 @@ def test_one_frequency_more_keeps_the_others():
     np.testing.assert_array_equal(sample_frequencies(Gaussian(0.5), 9, 2, "iid", 7)[:3], W)
 
 
-@pytest.mark.parametrize("cls", [RandomFourierFeatures, ModifiedFourierFeatures])
+@pytest.mark.parametrize("cls", [RandomFourierFeatures, ModifiedFourierFeatures, FastfoodFeatures])
 def test_a_kernel_that_tells_nothing_is_told(cls):
     X = gaussian(20, 2)
     with pytest.warns(UserWarning, match="is numerically the identity .* larger lengthscale"):

@@ -117,9 +117,3 @@ def test_bad_functions():
 def test_rows_whose_squares_overflow_are_refused():
     with pytest.raises(ValueError, match="X is too large for Polynomial"):
         MaclaurinFeatures(Polynomial(3), 16).fit(np.array([[1e270], [1.0]]))
-
-
-def test_the_centre_of_single_precision_is_summed_in_double():
-    X = (gaussian(5000, 2) + 1000).astype(np.float32)
-    center = MaclaurinFeatures(n_components=8, random_state=0).fit(X).center_
-    np.testing.assert_array_equal(center, X.sum(axis=0, dtype=np.float64) / 5000)
