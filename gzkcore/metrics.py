@@ -140,10 +140,6 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
         Exact kernel matrix, not 0.
     Z : array-like of shape (n, n_components)
 
-    Returns
-    -------
-    float
-
     Notes
     -----
     O(n^2 n_components) operations, in tiles of rows.
@@ -173,10 +169,6 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     K : array-like of shape (n, n)
         Exact kernel matrix, n >= 2.
     Z : array-like of shape (n, n_components)
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -211,10 +203,6 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
         The points, n >= 2.
     V : array-like of shape (n, k)
         Their projections.
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -260,10 +248,6 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     Z : array-like of shape (n, n_components)
     rank : int
         r, from 0 to n - 1.
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -317,10 +301,6 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
         Exact kernel matrix.
     labels : array-like of shape (n,)
         Points with the same label form a cluster.
-
-    Returns
-    -------
-    float
 
     Notes
     -----

@@ -154,10 +154,6 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     lam : float
         lambda > 0.
 
-    Returns
-    -------
-    float
-
     Notes
     -----
     Correct as printed, for any signs of the degrees. On points of a ball in 3 to 9 dimensions it is
@@ -459,10 +455,6 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     noise : float
         sigma >= 0, the standard deviation of the labels around them.
 
-    Returns
-    -------
-    float
-
     Notes
     -----
     O(n^3) operations. In the second term eigenvalues count as in `statistical_dimension`.
@@ -507,10 +499,6 @@ def risk_bound(
     printed : bool, default=False
         Return R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed; this is no bound.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from gzkcore.theory import risk_bound
@@ -546,10 +534,6 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
         >= 0: the cost of the clustering on the features is at most 1 + gamma times the smallest.
     printed : bool, default=False
         Return (1 + gamma)(1 + eps) min_C Tr(...), as printed, a bound of the cost in feature space.
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -654,10 +638,6 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     gamma : float, default=1.0
         >= 0.
 
-    Returns
-    -------
-    int
-
     Notes
     -----
     For dense projections with normal or sign entries. Block projections need more dimensions,
@@ -695,10 +675,6 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
         Whether K - Z Z^T is positive semidefinite, as it is for Nystrom features. Then the upper
         side of Eq 1 holds with epsilon = 0, and the bound has no denominator.
 
-    Returns
-    -------
-    float
-
     Notes
     -----
     The spectral error of features so measures their quality as a preconditioner; see
@@ -729,10 +705,6 @@ def iterations_bound(condition: float, tol: float) -> int:
         c >= 1, the condition number of P^(-1) A, with P the preconditioner.
     tol : float
         Between 0 and 1: the norm of the error, |x_m - x|_A, relative to that at the start.
-
-    Returns
-    -------
-    int
 
     Notes
     -----
