@@ -219,7 +219,7 @@ OTHER_NAMES = {
     "fast_sums.legendre_function": ("HarmonicSums", "test_legendre_functions_on_rings_are_those_of_the_reference"),
     "fast_sums.node_weights": ("ExponentialSums", "test_sums_and_nodes_are_those_of_the_reference"),
     "fast_sums.series_error_bound": ("SeriesRidge", "test_it_is_kernel_ridge_on_the_first_terms"),
-    "fast_sums.smooth_part": ("Split", "test_the_smooth_part_is_the_taylor_polynomial_of_the_reference"),
+    "fast_sums.smooth_part": ("KernelSplit", "test_the_smooth_part_is_the_taylor_polynomial_of_the_reference"),
     "fast_sums.zonal_coefficients": ("zonal_coefficients", "test_zonal_coefficients_are_those_of_the_reference"),
     "fourier.orthogonal_frequencies": ("sample_frequencies", "test_orthogonal_frequencies_of_the_reference"),
     "gegenbauer.apply_adjoint": ("feature_operator", "test_operator_is_that_of_the_reference"),

@@ -40,10 +40,10 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
         name = kernel.__name__
         raise TypeError(f"kernel={name} is a class; use an instance, {name}()")
     near = difflib.get_close_matches(str(kernel).lower(), ALIASES, 1) if kernel else []
+    question = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(
-        f"kernel={kernel!r} is unknown"
-        + (f" (did you mean {near[0]!r}?)" if near else "")
-        + f"; use one of {sorted(ALIASES)} or an instance from gzkcore.kernels"
+        f"kernel={kernel!r} is unknown{question}; use one of {sorted(ALIASES)} or an instance from "
+        "gzkcore.kernels"
     )
 
 

@@ -43,18 +43,18 @@ from .tile_matrix import DOUBLE, form_matrix
 
 __all__ = ["Kernel"]
 
-# A table evaluates its function at about so many places; fewer values are computed one by one.
+# Matrices with fewer entries are computed without a table, which takes about so many itself.
 FEWEST_FOR_TABLES = 1 << 14
 
-# What others call a lengthscale.
+# Names of lengthscales in other packages.
 LENGTHS = ("lengthscale", "lengthscales", "length_scale", "length", "ell", "sigma", "bandwidth")
 
 
 def with_remedies(init: Callable[..., None]) -> Callable[..., None]:
     """Return an `__init__` that names the right parameter where a wrong one is passed."""
-    known = list(inspect.signature(init).parameters.values())[1:]
-    names = [each.name for each in known]
-    if any(each.kind is each.VAR_KEYWORD for each in known):
+    parameters = list(inspect.signature(init).parameters.values())[1:]
+    names = [parameter.name for parameter in parameters]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return init
 
     @functools.wraps(init)
@@ -88,7 +88,7 @@ class Kernel(BaseEstimator):
     max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
     learnable: ClassVar[tuple[str, ...]] = ()  # parameters that may be "learn", see `learned`
-    _trusted = False  # whether every parameter is a number that was checked
+    _trusted = False  # whether every parameter is a checked number
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -100,7 +100,7 @@ class Kernel(BaseEstimator):
         self.__dict__.pop("_trusted", None)
 
     def _trust(self) -> Self:
-        """Say that all parameters were checked: until one is set, nothing checks them again."""
+        """Return the kernel with its parameters trusted until one is set: they are checked."""
         self.__dict__["_trusted"] = True
         return self
 
@@ -149,18 +149,18 @@ class Kernel(BaseEstimator):
         return None
 
     def tile_form(self, dim: int) -> TileForm | None:
-        """Return how tiles compute the resolved kernel; None: they can't."""
+        """Return the form by which tiles compute the resolved kernel, None if they cannot."""
         return None
 
     def by_tiles(self, X: Doubles, Y: Doubles | None, dtype: Any) -> NDArray[Any] | None:
-        """Return the matrix of checked rows by compiled tiles, None if these can't compute it."""
+        """Return the matrix of checked rows by compiled tiles, None if they cannot compute it."""
         matrix = form_matrix(self.tile_form(X.shape[1]), X, Y, dtype)
         if matrix is not None and Y is None:
             np.fill_diagonal(matrix, self.diag(X))
         return matrix
 
     def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
-        """Return the matrix of checked rows by NumPy: of few rows, or where tiles can't."""
+        """Return the matrix of checked rows by NumPy, for few rows or where tiles cannot."""
         raise NotImplementedError
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
@@ -169,10 +169,10 @@ class Kernel(BaseEstimator):
         self._scale_of(rows.shape[1])
         size = len(rows) * len(others) if rows.shape[1] else 0
         few = size < FEWEST_FOR_TABLES and has_tables(self.tile_form(rows.shape[1]))
-        found = None
+        matrix = None
         if size and not few:
-            found = self.by_tiles(rows, None if Y is None else others, DOUBLE)
-        return self.by_formula(rows, others) if found is None else found
+            matrix = self.by_tiles(rows, None if Y is None else others, DOUBLE)
+        return self.by_formula(rows, others) if matrix is None else matrix
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
@@ -180,7 +180,7 @@ class Kernel(BaseEstimator):
         return self.diagonal(row_norms(rows * self._scale_of(rows.shape[1])))
 
     def _scale_of(self, width: int) -> float | Doubles:
-        """Return the scale, or raise if there is one for each of another number of columns."""
+        """Return the scale, or raise if it has one number per column of another width."""
         scale = self.scale()
         if np.ndim(scale) == 1 and np.size(scale) != width:
             raise ValueError(
@@ -192,17 +192,17 @@ class Kernel(BaseEstimator):
 
 # ---- rules that need targets
 
-LEARNED = ("learn", "learn-isotropic")  # one length for each column, one for all
+LEARNED = ("learn", "learn-isotropic")  # one length for each column, one for all columns
 
 
-def asks_targets(asker: Any) -> bool:
+def asks_targets(estimator: Any) -> bool:
     """Say whether a parameter of a kernel or of features, or of their parts, is to be learned."""
-    values = asker.get_params(deep=True).values() if hasattr(asker, "get_params") else ()
+    values = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
     return any(isinstance(value, str) and value in LEARNED for value in values)
 
 
 def raise_if_learned(name: str, value: Any) -> None:
-    """Raise if a parameter is to be learned, where there are no targets to learn it from."""
+    """Raise if a parameter is to be learned: the caller has no targets."""
     if isinstance(value, str) and value in LEARNED:
         raise ValueError(
             f"{name}={value!r} is learned from targets, and there are none here; pass y to fit, or "
@@ -211,7 +211,7 @@ def raise_if_learned(name: str, value: Any) -> None:
 
 
 def check_list(name: str, values: Any) -> Doubles:
-    """Return values as an array, or raise if they are not a list of finite numbers, or all 0."""
+    """Return a list of finite numbers as an array, or raise; they must not all be 0."""
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or (
         not np.isfinite(array).all()

@@ -38,7 +38,7 @@ class DotProductKernel(Kernel):
         return np.zeros(np.shape(norms))
 
     def n_derivatives(self) -> int | None:
-        """Return how many derivatives there are before all are 0; None: infinitely many."""
+        """Return the number of derivatives before all are 0; None: infinitely many."""
         return None
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
@@ -246,7 +246,7 @@ class DotProduct(DotProductKernel):
         return logarithms
 
     def n_derivatives(self) -> int | None:
-        """Return how many were given."""
+        """Return the number of `derivatives`."""
         return int(np.size(self.derivatives))
 
     def tile_form(self, dim: int) -> TileForm:

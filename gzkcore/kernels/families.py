@@ -32,30 +32,28 @@ from .piecewise import chebyshev, padded, piecewise
 from .shift_invariant import RadialKernel
 from .zonal import ZonalKernel
 
-# Scaled norms beyond this are hopeless for any number of features that fits into memory, and their
-# series too long: the functions fade to zero there, the certificate and a warning say so. On a
-# sphere, one function a degree, and on the line one can go further.
+# Beyond these scaled norms (in general, on a sphere, on the line) functions fade to zero, and the
+# certificate and a warning say so: no number of features that fits into memory would be enough.
 REACH, REACH_SPHERE, REACH_1D = 24.0, 48.0, 256.0
-# So much further nothing is left of a Gaussian's functions. Those that reach to NEAR cost little.
-FADED, NEAR = 11.0, 6.0
-_LOG_ZERO = -746.0  # the exponential of less is 0
-
-# A kernel that falls off slowly is cut where the rest, were it one degree more, is below this
-# share of the random features' own mean square.
+# So far beyond their reach nothing is left of a Gaussian's functions.
+FADED = 11.0
+# Functions that reach to this norm cost little, so none reaches less far.
+NEAR = 6.0
+# exp of smaller numbers is 0.
+_LOG_ZERO = -746.0
+# A slowly falling series is cut where the rest, as one further degree, is below this share of the
+# mean square of the random features.
 _REST = 1e-4
-
-# Nystrom's formula: most degrees and norms, and most pieces of the tables.
+# Nystrom's formula has at most so many degrees, norms, and pieces of a table.
 _DEGREES, _NODES, _PIECES = 128, 96, 16
-
-# What a file may ask for: a sphere of REACH_SPHERE takes a fifth of it.
+# A model's file may have at most so many degrees; a sphere of REACH_SPHERE takes a fifth of it.
 MOST_DEGREES = 1 << 17
-
-# Energies below this are zero: nothing computed in float64 can tell.
+# Energies below this are zero to float64.
 UNDERFLOW = 1e-290
 
 
 class Cut(NamedTuple):
-    """Where to stop: see `RadialFunctions`."""
+    """Where the functions of a kernel end, see `RadialFunctions`."""
 
     n_columns: int
     tol: float
@@ -65,16 +63,12 @@ class Cut(NamedTuple):
 
 
 class FamilyFunctions:
-    """The radial functions of one family of kernels, before any rotation.
-
-    `table(norms)` is what all degrees share; `values(table, degree)` are the functions of one
-    degree, of shape (n, count).
-    """
+    """The radial functions of one family of kernels, before any rotation."""
 
     kernel: Kernel
     n_degrees: int
-    n_pieces: int | None = None  # of their tables; None: as many as they need
-    reach: float = math.inf  # the norm beyond which they fade to zero
+    n_pieces: int | None = None  # of the tables; None: as many as they need
+    reach: float = math.inf  # the norm beyond which the functions fade to zero
 
     def table(self, norms: Doubles) -> Doubles:
         """Return what all degrees share at these norms."""
@@ -92,9 +86,9 @@ class FamilyFunctions:
 class ZonalFunctions(FamilyFunctions):
     """h_l(t) = sqrt(c_l) t^power.
 
-    Where the c_l fall off slowly the series is cut, and what it leaves on the diagonal is dropped:
-    given to one further degree it would keep k(x, x) right on average, but with a spike that
-    multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
+    Where the c_l fall off slowly the series is cut, and the rest of the diagonal is dropped. As one
+    further degree it would keep k(x, x) right on average, but with a spike that multiplies the
+    error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
     """
 
     _state = stored(
@@ -118,7 +112,7 @@ class ZonalFunctions(FamilyFunctions):
         self.n_degrees = self.c.size
 
     def _check_size(self, norm: float) -> None:
-        """Raise where the degrees of k(x, x) at the largest norm are beyond what doubles hold."""
+        """Raise if k(x, x) at the largest norm is out of the range of doubles."""
         with np.errstate(over="ignore"):
             size = float(self.diagonal(np.array([norm]))[0])
         if norm and not UNDERFLOW < size < math.inf:
@@ -194,7 +188,7 @@ class DotProductFunctions(FamilyFunctions):
         sizes = self.kernel.log_envelope(norms)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(norms)
-            # Where terms grow to the last, and that one is 0, all are: norms of rows far out.
+            # If terms grow up to the last, and this is 0, all are 0, as for rows far out.
             rising = logs + np.diff(log_c).min(initial=math.inf) >= 0
             there = ~(rising & (log_c[-1] + logs * j[-1] + sizes < _LOG_ZERO))
             log_t = logs[there, None] * j
@@ -223,8 +217,8 @@ def _root_mu(degree: int, count: int, dim: int) -> Doubles:
 class ShiftInvariantFunctions(FamilyFunctions):
     """Nystrom's formula for A_l(a, b) of a radial kernel: A_l(t, nodes) A_l(nodes, nodes)^(-1/2).
 
-    What it leaves out of A_l is positive semidefinite, as a certificate needs. On the shell A_l(t,
-    node) is a piecewise polynomial in t, made once; beyond, it is integrated anew.
+    The rest of A_l is positive semidefinite, as a certificate needs. On the shell A_l(t, node) is a
+    piecewise polynomial in t; beyond, it is integrated for each norm.
     """
 
     n_pieces = _PIECES
@@ -263,18 +257,18 @@ class ShiftInvariantFunctions(FamilyFunctions):
         self.roots = [self._inverse_root(level, matrix) for level, matrix in enumerate(A)]
 
     def _pairs(self, norms: Doubles, degree: int) -> Doubles:
-        """A_l at norms and nodes, of shape (degree + 1, n, n_nodes)."""
+        """Return A_l at norms and nodes, of shape (degree + 1, n, n_nodes)."""
         profile = self.kernel.profile
         pairs = radial_series(profile, norms[:, None], self.nodes, self.dim, degree)
         return np.ascontiguousarray(np.moveaxis(pairs, 2, 0))
 
     def _noise(self, degrees: Integers) -> Doubles:
-        """Bound the rounding error of A_l."""
+        """Return a bound of the rounding error of A_l."""
         root_alpha = np.exp(0.5 * log_alpha(degrees, self.dim))
         return (64 + degrees) * np.finfo(float).eps * root_alpha
 
     def _inverse_root(self, degree: int, matrix: Doubles) -> Doubles:
-        """A_l(nodes, nodes)^(-1/2), strongest first, without what is lost in rounding."""
+        """Return A_l(nodes, nodes)^(-1/2), strongest first, without directions that are noise."""
         values, vectors = eigh(matrix)
         noise = self.nodes.size * float(self._noise(np.array(degree)))
         if values[0] < -4 * noise:
@@ -330,7 +324,7 @@ class GeneralFunctions(FamilyFunctions):
         self.saved: tuple[float, Doubles] | None = None
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: a table instead of the user's function."""
+        """Return a table for the file instead of the user's function, see `model_io`."""
         reach = 2 * self.furthest
         return {"saved": self.saved or (reach, piecewise(self._flat, 0.0, reach))}
 
@@ -379,14 +373,14 @@ def functions_of(kernel: Kernel, dim: int, grid: Doubles, cut: Cut) -> FamilyFun
 
 
 def orders_needed(degree: int, r: float, dim: int) -> int:
-    """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
+    """Return the number of orders i = 0, 1, ... in a degree's sum at norm r, to rounding."""
     nu = degree + dim / 2
     peak = (math.sqrt(nu * nu + r**4) - nu) / 2
     return int(peak + 9 * math.sqrt(peak + 1) + 24)
 
 
 def _negligible(tail: float, degree: int, dim: int, n_columns: int) -> bool:
-    """Whether a share of the diagonal above a degree is lost in the noise of random columns."""
+    """Say whether the diagonal above a degree is lost in the noise of random columns."""
     if dim == 1:
         return False
     square = tail * tail * math.exp(-float(log_alpha(degree + 1, dim)))

@@ -5,10 +5,11 @@ sphere, else of exponentials in a periodic box. Sums of these at scattered point
 O(n). Of k_near, tiles of 256 rows compute what is not 0. Nothing is approximated but k_far, up to
 `tol`.
 
-Where the kernel is cut is chosen by predicted cost. Tiles remain where they cost less: with few
+Where the kernel is cut is chosen by predicted cost. Tiles do it all where they cost less: with few
 rows, many columns, or kernels that are no functions of one distance.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficients
 
 from .base import Kernel
-from .split import MOST_COLUMNS, Distance, NoSplitError, Split, distances_of, radius_of
+from .split import MOST_COLUMNS, Distance, KernelSplit, NoSplitError, distances_of, radius_of
 from .tile_form import DIFFERENCE, TABLE, Factor, Term
 from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
 from .tile_rows import FAR, LEAST_WINDOW, TiledRows, tile_order
@@ -33,14 +34,18 @@ from .transformed import Transformed, unmapped
 
 __all__ = ["Box", "FastSums", "cosine_coefficients"]
 
-MOST_DEGREE = 2048  # of harmonics
-MOST_NUMBERS = 1 << 25  # of frequencies
-SAMPLES = 1 << 14  # of a kernel along a line, by which its series is cut
+# The highest degree of harmonics, and the largest number of frequencies.
+MOST_DEGREE, MOST_NUMBERS = 2048, 1 << 25
+# A kernel is sampled at so many distances along a line to find where its series may end.
+SAMPLES = 1 << 14
+# Smaller tolerances are left to tiles.
 LEAST_TOL = 1e-12
-# Shares of tol: of what a series leaves out, and of transforms; near values take the rest.
+# Shares of tol for the rest of a series and for transforms; near values have what remains.
 SERIES, DIGITS = 0.5, 0.25
-MOST_DIGITS = 1e-2  # relative error of transforms, at most
-FADE = 2.0  # where a kernel without an end is led to 0, relative to the diameter of the rows
+# The largest relative error of transforms.
+MOST_DIGITS = 1e-2
+# A kernel that does not end within the rows fades to 0 at so many of their diameters.
+FADE = 2.0
 
 TILE: int = _products.tile_rows()
 
@@ -49,18 +54,18 @@ TILE: int = _products.tile_rows()
 
 def cosine_coefficients(values: Doubles) -> Doubles:
     """Return a_k of sum_k a_k cos(k t) through values at t = 0, ..., pi along every axis."""
-    found = dctn(values, type=1)
+    cosines = dctn(values, type=1)
     for axis, size in enumerate(values.shape):
-        found /= size - 1
+        cosines /= size - 1
         for end in (0, -1):
-            found[(slice(None),) * axis + (end,)] /= 2
-    return np.asarray(found)
+            cosines[(slice(None),) * axis + (end,)] /= 2
+    return np.asarray(cosines)
 
 
-def kept_terms(cosines: Doubles, tol: float) -> int:
-    """Return after which cosine a series can end, if the rest may add up to tol."""
-    left = np.cumsum(np.abs(cosines[::-1]))[::-1]
-    within = np.flatnonzero(left <= tol)
+def n_terms(cosines: Doubles, tol: float) -> int:
+    """Return the number of cosines after which the rest adds up to at most tol."""
+    rest = np.cumsum(np.abs(cosines[::-1]))[::-1]
+    within = np.flatnonzero(rest <= tol)
     return int(within[0]) if within.size else len(cosines)
 
 
@@ -69,19 +74,19 @@ def periodic_weights(
 ) -> Doubles:
     """Return the Fourier coefficients of a function in a periodic box, even along every axis.
 
-    They are those of exponentials up to a frequency for each axis, in the order of FFTs. `on_grid`
-    returns the function on a grid, given where this lies along each axis.
+    `size` has the highest frequency along each axis; the order is that of FFTs. `on_grid` returns
+    the function on the grid with these points along each axis.
     """
-    counts = [next_fast_len(2 * each) for each in size]  # half of the points along each axis
+    counts = [next_fast_len(2 * most) for most in size]  # half of the points along each axis
     axes = [
         side / 2 * np.arange(count + 1) / count for side, count in zip(sides, counts, strict=True)
     ]
-    found = cosine_coefficients(on_grid(axes))
+    weights = cosine_coefficients(on_grid(axes))
     for axis, most in enumerate(size):
-        found = np.moveaxis(found, axis, 0)
-        found[1:] /= 2
-        found = np.moveaxis(np.concatenate([found[: most + 1], found[most:0:-1]]), 0, axis)
-    return np.ascontiguousarray(found)
+        weights = np.moveaxis(weights, axis, 0)
+        weights[1:] /= 2
+        weights = np.moveaxis(np.concatenate([weights[: most + 1], weights[most:0:-1]]), 0, axis)
+    return np.ascontiguousarray(weights)
 
 
 class Transform(Protocol):
@@ -95,7 +100,7 @@ class Transform(Protocol):
 
 
 def digits_of(profile: Callable[[Doubles], Doubles], tol: float) -> float:
-    """Return the relative error of transforms that keeps sums of a kernel within tol."""
+    """Return the relative error of transforms by which sums of a kernel stay within tol."""
     largest = abs(float(profile(np.zeros(1))[0]))
     return DIGITS * tol / largest if DIGITS * tol < MOST_DIGITS * largest else MOST_DIGITS
 
@@ -115,9 +120,9 @@ class Sphere:
         rows = self.radius * np.stack([sines, np.zeros_like(sines), cosines], axis=1)
         return self.distance.values(rows, np.array([0.0, 0.0, self.radius])).reshape(r.shape)
 
-    def size(self, split: Split) -> tuple[int, ...]:
+    def size(self, split: KernelSplit) -> tuple[int, ...]:
         """Return the degree that k_far needs."""
-        degree = kept_terms(self._cosines(split), SERIES * self.tol)
+        degree = n_terms(self._cosines(split), SERIES * self.tol)
         if degree > MOST_DEGREE:
             raise NoSplitError
         return (degree,)
@@ -129,11 +134,11 @@ class Sphere:
         r = 2 * self.radius * np.sin(angles / 2)
         return r, self.profile(r)
 
-    def _cosines(self, split: Split) -> Doubles:
+    def _cosines(self, split: KernelSplit) -> Doubles:
         return cosine_coefficients(split.far(*self._samples))
 
-    def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
-        """Return what coefficients are multiplied by."""
+    def weights(self, split: KernelSplit, size: tuple[int, ...]) -> Doubles:
+        """Return the factors of the coefficients."""
         return zonal_coefficients(self._cosines(split)[: size[0] + 1])[:, None]
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
@@ -142,7 +147,7 @@ class Sphere:
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
-        """Return the nanoseconds of both directions, but for what points cost."""
+        """Return the nanoseconds of both directions, without those for each point."""
         (degree,) = size
         return 2 * (LEGENDRE * degree**3 + fft_cost([2 * degree + 1] * 2))
 
@@ -152,8 +157,8 @@ class Sphere:
 class Box:
     """Kernels of a distance in one to three columns: exponentials in a periodic box.
 
-    Where the kernel is negligible beyond some distance, the box is longer than the rows by that.
-    Else the kernel goes to 0, smoothly, between the largest distance of rows and its FADE-fold.
+    If the kernel is negligible beyond some distance, the box is longer than the rows by that. Else
+    the kernel fades to 0 between the largest distance of rows and FADE times that.
     """
 
     def __init__(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> None:
@@ -180,7 +185,7 @@ class Box:
         return self._faded(r, self.distance.profile(np.minimum(r, self.fade[1])))
 
     def _faded(self, r: Doubles, values: Doubles) -> Doubles:
-        """Multiply by a smooth function that is 1 where it begins to fade, and 0 at its end."""
+        """Multiply by a smooth function that falls from 1 to 0 where the kernel fades."""
         if not self.fades:
             return values
         t = np.clip((r - self.fade[0]) / (self.fade[1] - self.fade[0]), 0.0, 1.0)
@@ -194,17 +199,16 @@ class Box:
         distances = [side / 2 * np.arange(SAMPLES + 1) / SAMPLES for side in self.sides]
         return [(r, self.profile(r)) for r in distances]
 
-    def size(self, split: Split) -> tuple[int, ...]:
+    def size(self, split: KernelSplit) -> tuple[int, ...]:
         """Return the highest frequency that k_far needs along each axis."""
-        found, rest = [], SERIES * self.tol / len(self.sides)
-        for r, values in self._samples:
-            found.append(kept_terms(cosine_coefficients(split.far(r, values)), rest))
-        if math.prod(2 * each + 1 for each in found) > MOST_NUMBERS or max(found) > SAMPLES // 2:
+        tol = SERIES * self.tol / len(self.sides)
+        size = [n_terms(cosine_coefficients(split.far(*sample)), tol) for sample in self._samples]
+        if math.prod(2 * most + 1 for most in size) > MOST_NUMBERS or max(size) > SAMPLES // 2:
             raise NoSplitError
-        return tuple(max(each, 1) for each in found)
+        return tuple(max(most, 1) for most in size)
 
-    def weights(self, split: Split, size: tuple[int, ...]) -> Doubles:
-        """Return what coefficients are multiplied by: those of exponentials."""
+    def weights(self, split: KernelSplit, size: tuple[int, ...]) -> Doubles:
+        """Return the factors of the coefficients of exponentials."""
 
         def on_grid(axes: list[Doubles]) -> Doubles:
             r = np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes]))
@@ -215,41 +219,48 @@ class Box:
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""
         angles = 2 * np.pi * (rows - self.low) / self.sides
-        return Exponentials(angles.T, [2 * each + 1 for each in size], self.digits)
+        return Exponentials(angles.T, [2 * most + 1 for most in size], self.digits)
 
     @staticmethod
     def fixed_cost(size: tuple[int, ...]) -> float:
-        """Return the nanoseconds of both directions, but for what points cost."""
-        return 2 * fft_cost([2 * each + 1 for each in size])
+        """Return the nanoseconds of both directions, without those for each point."""
+        return 2 * fft_cost([2 * most + 1 for most in size])
 
     point_cost = property(lambda self: 2 * spread_cost(len(self.sides), self.digits))
 
 
 # ---- cost, in nanoseconds of a thread
 
-# Values of tiles, times two vectors: in single precision, those of a table, and in double.
+# A kernel value in tiles times two vectors in single precision, the same by a table, and the factor
+# for double precision.
 VALUE, TABLE_VALUE, DOUBLED = 0.85, 2.2, 2.5
-PARTS = 0.35  # radii of the parts of tiles that are skipped, relative to those of the tiles
-LEGENDRE = 0.4  # each degree cubed
-SETUP = 2e7  # what finding a split costs, for each of some ten products
-EXPECTED_ROWS = 1 << 16  # from which on a product is expected to take time linear in the rows
-WIDTH = 2  # vectors that are expected
-LEAST_VALUES = 1 << 28  # of a kernel matrix, below which nothing is looked for
+# Parts of tiles that are skipped have radii of this share of those of the tiles.
+PARTS = 0.35
+# Legendre functions cost this for each degree cubed.
+LEGENDRE = 0.4
+# Finding a split costs this for each of some ten products.
+SETUP = 2e7
+# From so many rows on, a product is expected to take time linear in the rows.
+EXPECTED_ROWS = 1 << 16
+# So many vectors are expected.
+WIDTH = 2
+# No split is looked for if the kernel matrix has fewer values.
+LEAST_VALUES = 1 << 28
 
 
 def fft_cost(shape: Sequence[int]) -> float:
-    """Return what an FFT of twice as many numbers along each axis costs."""
-    numbers: int = math.prod(2 * each for each in shape)
+    """Return the cost of an FFT of twice as many numbers along each axis."""
+    numbers: int = math.prod(2 * count for count in shape)
     return 0.5 * numbers * math.log2(numbers)
 
 
 def spread_cost(dim: int, tol: float) -> float:
-    """Return what a nonuniform FFT costs for each point."""
+    """Return the cost of a nonuniform FFT for each point."""
     return 20 + float(2 + math.ceil(-math.log10(tol))) ** dim * (0.6 if dim == 3 else 1.0)
 
 
 class TileCount:
-    """How many values tiles of rows compute up to a distance, by some of the tiles."""
+    """The number of kernel values that tiles compute, estimated from some of the tiles."""
 
     def __init__(self, rows: TiledRows, columns: TiledRows, symmetric: bool) -> None:
         count = len(rows.rows)
@@ -261,7 +272,7 @@ class TileCount:
         self._values = values / 2 if symmetric else values
 
     def up_to(self, e: float, compact: bool = False) -> float:
-        """Return how many values are computed; of compact ones, parts of tiles are skipped."""
+        """Return the number of values up to a distance; if compact, parts of tiles are skipped."""
         radii = PARTS * self._radii if compact else self._radii
         return self._values * int((self._apart - radii <= e).sum())
 
@@ -270,8 +281,8 @@ class TileCount:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a kernel: its near and its far product."""
+class DistanceProduct:
+    """The near and the far product of a kernel of one distance."""
 
     space: "Sphere | Box"
     near: FactorArrays | None
@@ -325,8 +336,8 @@ class FastSums:
         self.order, self._columns = orders[0], orders[-1]
         rows = X[orders[0]]
         columns = rows if Y is None else Y[orders[1]]
-        each = tol * largest / len(distances)
-        self.parts = [self._part(one, rows, columns, each) for one in distances]
+        of_each = tol * largest / len(distances)
+        self.parts = [self._part(distance, rows, columns, of_each) for distance in distances]
 
     @classmethod
     def of(cls, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float) -> "FastSums | None":
@@ -335,10 +346,10 @@ class FastSums:
             return None
         kernel, X, Y = unmapped(kernel, X, Y)
         try:
-            made = cls(kernel, X, Y, tol)
+            sums = cls(kernel, X, Y, tol)
         except NoSplitError:
             return None
-        return made if made.cost < made.cost_of_tiles else None
+        return sums if sums.cost < sums.cost_of_tiles else None
 
     @staticmethod
     def cost_by_tiles(n_rows: int) -> float:
@@ -347,19 +358,19 @@ class FastSums:
 
     @staticmethod
     def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
-        """Return the nanoseconds of a product with K of n_rows rows, by some of them, X."""
+        """Return the nanoseconds of a product with K of n_rows rows, of which X has some."""
         of_tiles = FastSums.cost_by_tiles(n_rows)
         kernel, X, _ = unmapped(kernel, X, None)
         rows = X[np.resize(np.arange(len(X)), min(n_rows, EXPECTED_ROWS))]
         if n_rows**2 < LEAST_VALUES or X.shape[1] > MOST_COLUMNS:
             return of_tiles
         try:
-            made = FastSums(kernel, rows, None, tol)
+            cost = FastSums(kernel, rows, None, tol).cost
         except NoSplitError:
             return of_tiles
-        return min(of_tiles, made.cost * n_rows / len(rows))
+        return min(of_tiles, cost * n_rows / len(rows))
 
-    def _part(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> Part:
+    def _part(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> DistanceProduct:
         rows = distance.rows(X)
         columns = rows if self.symmetric else distance.rows(Y)
         space: Sphere | Box
@@ -369,23 +380,23 @@ class FastSums:
             space = Sphere(distance, self.radius, tol)
         plain = Term((Factor(1.0, DIFFERENCE, TABLE),))
         tiles = self._tiles(rows, columns, plain, np.float32)
-        counted = TileCount(*tiles, self.symmetric)
-        self.cost_of_tiles += VALUE * counted.up_to(space.reach)
+        n_values = TileCount(*tiles, self.symmetric)
+        self.cost_of_tiles += VALUE * n_values.up_to(space.reach)
         points = (len(rows) + len(columns)) / 2 * space.point_cost
-        radius = float(max(each.radii.max() for each in tiles))
+        radius = float(max(side.radii.max() for side in tiles))
 
-        def cost(split: Split) -> tuple[float, tuple[int, ...]]:
+        def cost(split: KernelSplit) -> tuple[float, tuple[int, ...]]:
             size = space.size(split)
             far = (WIDTH + 1) // 2 * (space.fixed_cost(size) + points)
             if not split.e:
                 return far, size
             compact = split.compact is not None
             value = VALUE if compact else TABLE_VALUE
-            more = DOUBLED if split.dtype(radius) == DOUBLE else 1.0
-            return far + more * value * counted.up_to(split.e, compact), size
+            factor = DOUBLED if split.dtype(radius) == DOUBLE else 1.0
+            return far + factor * value * n_values.up_to(split.e, compact), size
 
-        spent, split, size = cheapest(space, tiles[0], cost)
-        self.cost += spent
+        least_cost, split, size = cheapest(space, tiles[0], cost)
+        self.cost += least_cost
         near = None
         if split.e:
             factor, dtype = split.factor(), split.dtype(radius)
@@ -397,7 +408,7 @@ class FastSums:
             tiles = self._tiles(rows, columns, term, dtype)
         at_rows = space.transform(rows, size)
         at_columns = at_rows if self.symmetric else space.transform(columns, size)
-        return Part(space, near, *tiles, space.weights(split, size), at_rows, at_columns)
+        return DistanceProduct(space, near, *tiles, space.weights(split, size), at_rows, at_columns)
 
     def _tiles(
         self, rows: Doubles, columns: Doubles, term: Term, dtype: Any
@@ -407,31 +418,31 @@ class FastSums:
 
     def times(self, V: Doubles) -> Doubles:
         """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
-        found = np.zeros((self.shape[0], V.shape[1]))
-        given, power = evened(V[self._columns])
+        sums = np.zeros((self.shape[0], V.shape[1]))
+        V, power = evened(V[self._columns])
         for part in self.parts:
             if part.near is not None:
-                product, _ = multiply(part.near, part.rows, part.columns, given, self.symmetric)
-                found += part.rows.take(product)
-            self._add_far(part, given, found)
-        out = np.empty_like(found)
-        out[self.order] = np.ldexp(found, power)
+                product, _ = multiply(part.near, part.rows, part.columns, V, self.symmetric)
+                sums += part.rows.take(product)
+            self._add_far(part, V, sums)
+        out = np.empty_like(sums)
+        out[self.order] = np.ldexp(sums, power)
         return out
 
-    def _add_far(self, part: Part, V: Doubles, found: Doubles) -> None:
-        """Add K_far V; two vectors are the parts of a complex one."""
+    def _add_far(self, part: DistanceProduct, V: Doubles, out: Doubles) -> None:
+        """Add K_far V to out; two vectors are the real and the imaginary part of one."""
 
         def add(two: slice, threads: int) -> None:
             v = np.zeros((len(V), 2))
             v[:, : two.stop - two.start] = V[:, two]
             product = part.far(v.view(np.complex128)[:, 0], threads)
-            found[:, two] += product.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
+            out[:, two] += product.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
 
 
 def by_pairs(work: Callable[[slice, int], None], count: int) -> None:
-    """Call work(columns, threads) for each two of so many columns, and one that is left."""
+    """Call work(columns, threads) for each two of `count` columns, and for an odd last one."""
     pairs = [slice(i, min(i + 2, count)) for i in range(0, count, 2)]
     most = n_threads()
     if len(pairs) < most:
@@ -448,7 +459,7 @@ def by_pairs(work: Callable[[slice, int], None], count: int) -> None:
 
 
 def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
-    """Say whether there may be cheaper sums than those of tiles."""
+    """Say whether sums in linear time may cost less than tiles."""
     few = len(X) * len(X if Y is None else Y) < LEAST_VALUES
     few_columns = isinstance(kernel, Transformed) or X.shape[1] <= MOST_COLUMNS
     return not few and few_columns and has_finufft()
@@ -458,15 +469,13 @@ def _order(X: Doubles, distance: Distance) -> Integers:
     """Return the rows in the order of tiles; within each, halves of halves are near each other."""
     rows = distance.rows(X)
     order = tile_order(rows, TILE, LEAST_WINDOW * FAR[DOUBLE])
-    kept = np.ones(order.size, bool)
-    kept[1:] = order[1:] != order[:-1]
-    order = order[kept]
+    order = order[np.insert(order[1:] != order[:-1], 0, True)]  # without repeated rows
     whole = order[: len(order) // TILE * TILE]
     for size in (TILE, TILE // 2, TILE // 4, TILE // 8, TILE // 16):
         parts = whole.reshape(-1, size)
-        here = rows[parts]
-        widest = np.argmax(np.ptp(here, axis=1), axis=1)
-        keys = np.take_along_axis(here, widest[:, None, None], axis=2)[:, :, 0]
+        values = rows[parts]
+        widest = np.argmax(np.ptp(values, axis=1), axis=1)
+        keys = np.take_along_axis(values, widest[:, None, None], axis=2)[:, :, 0]
         halves = np.argpartition(keys, size // 2 - 1, axis=1)
         whole[:] = np.take_along_axis(parts, halves, axis=1).ravel()
     return order
@@ -475,22 +484,18 @@ def _order(X: Doubles, distance: Distance) -> Integers:
 def cheapest(
     space: "Sphere | Box",
     tiles: TiledRows,
-    cost: Callable[[Split], tuple[float, tuple[int, ...]]],
-) -> tuple[float, Split, tuple[int, ...]]:
+    cost: Callable[[KernelSplit], tuple[float, tuple[int, ...]]],
+) -> tuple[float, KernelSplit, tuple[int, ...]]:
     """Return the cheapest split, with its cost and the size of its series; raise if none is."""
     typical = float(np.median(tiles.radii)) or space.reach / 8
-    candidates = [0.0, *(typical * 2.0 ** (power / 2) for power in range(-5, 9))]
-    best: tuple[float, Split, tuple[int, ...]] | None = None
-    for e in candidates:
+    candidates: list[tuple[float, KernelSplit, tuple[int, ...]]] = []
+    for e in (0.0, *(typical * 2.0 ** (power / 2) for power in range(-5, 9))):
         if e >= space.reach:
             break
-        split = Split.at(space.profile, e, space.tol)
-        try:
-            spent, size = cost(split)
-        except NoSplitError:
-            continue
-        if best is None or spent < best[0]:
-            best = spent, split, size
-    if best is None:
+        split = KernelSplit.at(space.profile, e, space.tol)
+        with contextlib.suppress(NoSplitError):
+            least, size = cost(split)
+            candidates.append((least, split, size))
+    if not candidates:
         raise NoSplitError
-    return best
+    return min(candidates, key=lambda candidate: candidate[0])

@@ -76,7 +76,7 @@ class GeneralizedZonal(Kernel):
         return {"radial": self.radial}
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: a function is code; features hold its values."""
+        """Return no function for the file, see `model_io`: features hold the values of h."""
         return {"radial": None}
 
     def radial_values(self, norms: ArrayLike) -> Doubles:
@@ -165,7 +165,7 @@ class FunctionKernel(Kernel):
 
 
 class Precomputed(Kernel):
-    """The kernel of rows that are values of it already; landmarks are numbers of columns."""
+    """The kernel whose rows are its values already: X has K(X, all), Y the numbers of columns."""
 
     _state = stored()
 
@@ -181,7 +181,7 @@ class Precomputed(Kernel):
 
 
 def as_exact_kernel(kernel: Any) -> Kernel:
-    """Return the kernel of an alias, of "precomputed", of a function of rows, or the kernel."""
+    """Return a kernel: itself, or by an alias, "precomputed", or a function of two arrays."""
     if isinstance(kernel, str) and kernel == "precomputed":
         return Precomputed()
     if callable(kernel) and not isinstance(kernel, Kernel | type):

@@ -6,17 +6,17 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 
-# Of thirty functions, these take a second and 70 MB. A choice.
+# A table has at most so many pieces: with thirty functions they take a second and 70 MB.
 MOST_PIECES = 1 << 15
 
 
 def chebyshev(low: float, high: float, n: int) -> Doubles:
-    """Chebyshev's extreme points on [low, high]."""
+    """Return n of Chebyshev's extreme points on [low, high]."""
     return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * np.arange(n) / (n - 1))
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """Make an interval a little longer, for norms that are rounded."""
+    """Return a slightly longer interval, for norms that are rounded."""
     pad = 1e-4 * high + 1e-300
     return max(low - pad, 0.0), high + pad
 
@@ -28,10 +28,10 @@ def piecewise(
     n_pieces: int | None = None,
     degree: int = 9,
 ) -> Doubles:
-    """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant.
+    """Return the coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant.
 
-    Without `n_pieces` there is one for each unit of the interval, at most `MOST_PIECES`, or twice
-    as many until it is exact, at most 511. Raises where an interval of more units takes more.
+    Without `n_pieces` there is one piece for each unit of the interval, and twice as many until the
+    error is below 2e-13, but only up to 511; raise if MOST_PIECES are not enough.
     """
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))

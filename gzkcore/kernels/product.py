@@ -19,8 +19,8 @@ from .tile_form import TileForm, multiplied, on_columns
 
 __all__ = ["Product", "product_kernel"]
 
-Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str]
-Parts: TypeAlias = str | Kernel | Sequence[tuple[Columns, str | Kernel]]
+PartColumns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str]
+Parts: TypeAlias = str | Kernel | Sequence[tuple[PartColumns, str | Kernel]]
 
 
 def product_kernel(values: Sequence[float]) -> float:
@@ -72,7 +72,7 @@ class WithParts(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters. The given kernels are replaced by copies, never changed.
+        """Set parameters. Kernels of the parts are replaced by copies, never changed.
 
         Parameters
         ----------
@@ -111,13 +111,13 @@ class WithParts(BaseEstimator):
             return {"kernel": self.parts}
         try:
             pairs = _pairs(self.parts)
-        except ValueError:  # what is wrong is told by fit
+        except ValueError:  # `fit` raises it
             return {}
         return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(pairs)}
 
 
-def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
-    """Return parts as a list of pairs, or raise."""
+def _pairs(parts: Any) -> list[tuple[PartColumns, str | Kernel]]:
+    """Return parts as a list of (columns, kernel), or raise."""
     try:
         pairs = [(columns, kernel) for columns, kernel in parts]
     except (TypeError, ValueError):
@@ -131,14 +131,14 @@ def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
 
 
 class OfParts(WithParts, Kernel):
-    """A kernel of the kernels of its parts: `_combined` multiplies or adds what these give."""
+    """A kernel made of the kernels of its parts, which `_combined` multiplies or adds."""
 
     rotation_invariant: ClassVar[bool] = False
 
     def parts_of(
         self, width: int, names: ArrayLike | None = None
     ) -> list[tuple[list[int], Kernel]]:
-        """Return the numbers of the columns of each part, of so many columns, and its kernel."""
+        """Return (column indices, kernel) of each part, given the number of columns."""
         parts = self.parts
         if isinstance(parts, (str, Kernel)):
             parts = [(column, parts) for column in range(width)]
@@ -148,7 +148,7 @@ class OfParts(WithParts, Kernel):
         ]
 
     def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
-        """Return the values of the kernel, from those of each part, for so many columns."""
+        """Return the kernel's values, given the number of columns and the values of a part."""
         raise NotImplementedError
 
     def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
@@ -160,7 +160,7 @@ class OfParts(WithParts, Kernel):
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
-        rows = _rows_as_given(X)
+        rows = _indexable(X)
         return self._combined(rows.shape[1], lambda index, kernel: kernel.diag(rows[:, index]))
 
 
@@ -201,11 +201,10 @@ class Product(OfParts):
         -------
         Product
         """
-        parts = self.parts_of(X.shape[1], names)
-        known = None if names is None else np.asarray(names)
+        labels = None if names is None else np.asarray(names)
         return Product([
-            (index, kernel.resolve(X[:, index], None if known is None else known[index]))
-            for index, kernel in parts
+            (index, kernel.resolve(X[:, index], None if labels is None else labels[index]))
+            for index, kernel in self.parts_of(X.shape[1], names)
         ])  # fmt: skip
 
     def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
@@ -215,9 +214,9 @@ class Product(OfParts):
         return np.asarray(product)
 
     def tile_form(self, dim: int) -> TileForm | None:
-        """Return the product of the parts' forms, on their columns; None if a part has none.
+        """Return the product of the parts' forms, on their columns.
 
-        None too if sums among the parts multiply to too many terms.
+        None if a part has none, or if sums among the parts multiply to too many terms.
         """
         forms = []
         for index, kernel in self.parts_of(dim):
@@ -228,8 +227,8 @@ class Product(OfParts):
         return multiplied(forms)
 
 
-def _rows_as_given(X: Data) -> Any:
-    """Return rows of which columns can be taken, dense or sparse, or raise."""
+def _indexable(X: Data) -> Any:
+    """Return rows whose columns can be indexed, dense or sparse, or raise."""
     rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     check_rows_shape(rows.shape)
     return rows

@@ -45,12 +45,13 @@ NO_TABLE = (
     "3/2, ... 39/2 or np.inf, or a RationalQuadratic of a larger alpha"
 )
 
-MOST_VECTORS = 64  # that are multiplied at once: their sums stay in the cache
+# At most so many vectors are multiplied at once, so that their sums stay in the cache.
+MOST_VECTORS = 64
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A kernel of one term at pairs of rows: w_x w_y times what the compiled factors give."""
+    """A kernel of one term at pairs of rows: w_x w_y times the compiled factors."""
 
     rows: Doubles  # (n, columns of factor after factor), scaled
     weights: Doubles  # (n,): w
@@ -58,7 +59,7 @@ class Pairs:
 
     @classmethod
     def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
-        """Return None for kernels that are no product of compiled factors."""
+        """Return None unless the kernel is a product of compiled factors."""
         kernel, X, _ = unmapped(kernel, X, None)
         terms = known_terms(kernel.tile_form(X.shape[1]), X.shape[1], dtype, 0.0)
         if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
@@ -70,7 +71,7 @@ class Pairs:
         return cls(np.ascontiguousarray(rows), weights, known)
 
     def take(self, order: Integers) -> "Pairs":
-        """Return that of some rows."""
+        """Return the pairs of some rows."""
         return Pairs(self.rows[order], self.weights[order], self.known)
 
 
@@ -134,61 +135,64 @@ class KernelOperator(LinearOperator):
         tol: float | None = None,
     ) -> None:
         rows, others = checked_rows(X, Y)
-        self._see(
-            resolved_kernel(kernel, rows), rows, others, arithmetic_of(X, dtype),
-            None if tol is None else check_not_negative("tol", tol), by_tiles=False,
-        )  # fmt: skip
+        tol = None if tol is None else check_not_negative("tol", tol)
+        kernel = resolved_kernel(kernel, rows)
+        self._set(kernel, rows, others, arithmetic_of(X, dtype), tol, by_tiles=False)
 
     @classmethod
     def of(
         cls, kernel: Kernel, X: Rows, Y: Rows | None = None, dtype: Any = np.float64
     ) -> "KernelOperator":
-        """Return that of a resolved kernel and dense rows, which nothing checks, by tiles."""
-        made, others = cls.__new__(cls), None if Y is None else as_double(Y)
-        made._see(kernel, as_double(X), others, np.dtype(dtype), None, by_tiles=True)
-        return made
+        """Return the operator, by tiles, of a resolved kernel and dense rows, all checked."""
+        operator, others = cls.__new__(cls), None if Y is None else as_double(Y)
+        operator._set(kernel, as_double(X), others, np.dtype(dtype), None, by_tiles=True)
+        return operator
 
-    def _see(
+    def _set(
         self, kernel: Kernel, X: Doubles, Y: Doubles | None, arithmetic: np.dtype[Any],
         tol: float | None, *, by_tiles: bool,
     ) -> None:  # fmt: skip
-        self.tol, self.arithmetic, self._given = tol, arithmetic, kernel
+        self.tol, self.arithmetic, self._outer_kernel = tol, arithmetic, kernel
         kernel, self.X, self.Y = unmapped(kernel, X, Y)
         self.kernel = kernel
-        n_columns = len(self.X if self.Y is None else self.Y)
-        super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
+        super().__init__(np.dtype(np.float64), (len(self.X), len(self._columns)))
         self.n_tiles = 0
-        reached = float(np.finfo(arithmetic).eps) / 8 if tol is None else tol
-        self._terms, self._fast = None, None
-        if not by_tiles:
-            self._fast = FastSums.of(kernel, self.X, self.Y, reached)
+        tol = float(np.finfo(arithmetic).eps) / 8 if tol is None else tol
+        self._terms = None
+        self._fast = None if by_tiles else FastSums.of(kernel, self.X, self.Y, tol)
         if self._fast is not None:
             return
         dim = self.X.shape[1]
-        terms = known_terms(kernel.tile_form(dim), dim, self.arithmetic, reached)
+        terms = known_terms(kernel.tile_form(dim), dim, self.arithmetic, tol)
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
         else:
-            self._terms = [(*each, *self._tiles(each[0], self.arithmetic)) for each in terms]
+            self._terms = [
+                (term, known, *self._tiles(term, self.arithmetic)) for term, known in terms
+            ]
+
+    @property
+    def _columns(self) -> Doubles:
+        """The rows that are the columns of K."""
+        return self.X if self.Y is None else self.Y
 
     def _tiles(self, term: Term, dtype: Any) -> tuple[TiledRows, TiledRows, Doubles | float]:
-        """Return the rows of X and Y in tiles, and their offset: that of Y, whatever X is."""
-        given = self.X if self.Y is None else self.Y
-        offset = offset_of(given) if of_differences(term) else 0.0
-        columns = TiledRows.of(given - offset, term, dtype)
+        """Return the rows of X and Y in tiles, and the offset of Y, which is subtracted."""
+        offset = offset_of(self._columns) if of_differences(term) else 0.0
+        columns = TiledRows.of(self._columns - offset, term, dtype)
         rows = columns if self.Y is None else TiledRows.of(self.X - offset, term, dtype)
         return rows, columns, offset
 
     def at(self, X: Rows) -> "KernelOperator":
         """Return K(X, Y) for other rows X, dense, by the tiles that the rows of Y are in."""
-        made = copy.copy(self)
-        _, made.X, _ = unmapped(self._given, as_double(X), None)
-        made.shape = len(made.X), self.shape[1]
-        made._terms = self._terms and [
-            (term, known, TiledRows.of(made.X - offset, term, self.arithmetic), columns, offset)
+        operator = copy.copy(self)
+        _, rows, _ = unmapped(self._outer_kernel, as_double(X), None)
+        operator.X, operator.shape = rows, (len(rows), self.shape[1])
+        operator._terms = self._terms and [
+            (term, known, TiledRows.of(rows - offset, term, self.arithmetic), columns, offset)
             for term, known, _, columns, offset in self._terms
         ]
-        return made
+        return operator
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
@@ -255,7 +259,7 @@ class KernelOperator(LinearOperator):
             )
         factors = [_by_differences(factor) for factor in term.factors]
         slopes = [_slope_of(factor) for factor in factors]
-        others = slopes if len(factors) == 1 else factors  # which a slope is multiplied by
+        others = slopes if len(factors) == 1 else factors  # that a slope is multiplied by
         known = FactorArrays.of([*others, *slopes], dim, np.float64, none * 2)
         if known is None:
             raise ValueError(f"{self.kernel!r} {NO_TABLE}")
@@ -268,16 +272,16 @@ class KernelOperator(LinearOperator):
             rows.rows, rows.centers, columns.rows, columns.centers,
             rows.place(A, A.shape[1], np.float64), np.ascontiguousarray(right),
             known.factors[:count], known.factors[count:], known.numbers, known.coefficients,
-            out, n_threads(len(self.X) * len(self.X if self.Y is None else self.Y)),
+            out, n_threads(len(self.X) * len(self._columns)),
         )  # fmt: skip
-        found, first = np.zeros(dim), 0
+        gradient, first = np.zeros(dim), 0
         for factor in factors:
             index = np.arange(dim) if factor.columns is None else np.asarray(factor.columns)
-            here = slice(first, first + index.size)
+            own = slice(first, first + index.size)
             weight = 1.0 if factor.slope is None else factor.slope.weight
-            np.add.at(found, index, term.weight * weight * out[:, here].sum(axis=0))
-            first = here.stop
-        return found
+            np.add.at(gradient, index, term.weight * weight * out[:, own].sum(axis=0))
+            first = own.stop
+        return gradient
 
     def _adjoint(self) -> "KernelOperator":
         if self.Y is None:
@@ -294,22 +298,23 @@ class KernelOperator(LinearOperator):
         return self.times(V)
 
     def times(self, V: NDArray[Any]) -> Doubles:
-        """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
+        """Return K V for checked vectors, finite and real, of shape (n_columns, n_vectors)."""
         if self._fast is not None:
             return self._fast.times(V)
         if self._terms is None:
-            return _multiply_matrices(self.kernel, self.X, self.X if self.Y is None else self.Y, V)
+            return _multiply_matrices(self.kernel, self.X, self._columns, V)
         self.n_tiles = 0
-        found = np.zeros((self.shape[0], V.shape[1]))
-        for some in _columns(V):
+        out = np.zeros((self.shape[0], V.shape[1]))
+        for part in _parts(V):
             for term, known, rows, columns, _ in self._terms:
-                product, n_tiles = multiply(known, rows, columns, V[:, some], self.Y is None)
-                found[:, some] += term.weight * rows.take(product)
+                product, n_tiles = multiply(known, rows, columns, V[:, part], self.Y is None)
+                out[:, part] += term.weight * rows.take(product)
                 self.n_tiles += n_tiles
-        return found
+        return out
 
 
-def _columns(V: NDArray[Any]) -> list[slice]:
+def _parts(V: NDArray[Any]) -> list[slice]:
+    """Return which vectors are multiplied at once."""
     return [slice(start, start + MOST_VECTORS) for start in range(0, V.shape[1], MOST_VECTORS)]
 
 
@@ -322,15 +327,14 @@ def _multiply_matrices(kernel: Kernel, X: Doubles, Y: Doubles, V: NDArray[Any]) 
 class Runs:
     """The products of an operator in runs of rows, computed anywhere with identical results.
 
-    It has what products read and no more, since it is sent to workers. A run has all columns of K:
-    where Y is X each pair of rows is computed twice. There are `count` runs: `most`, or fewer where
-    the rows have fewer tiles.
+    It has only what products read, since it is sent to workers. A run has all columns of K, so that
+    each pair of rows is computed twice if Y is X. There are `count` runs: `most`, or fewer if there
+    are fewer tiles.
     """
 
     def __init__(self, operator: KernelOperator, most: int) -> None:
-        columns = operator.X if operator.Y is None else operator.Y
         terms, n_rows = operator._terms, len(operator.X)
-        self._matrices = (operator.kernel, operator.X, columns) if terms is None else None
+        self._matrices = (operator.kernel, operator.X, operator._columns) if terms is None else None
         self._terms: list[tuple[float, FactorArrays, TiledRows, TiledRows]] = [
             (term.weight, known, rows, columns) for term, known, rows, columns, _ in terms or ()
         ]
@@ -338,47 +342,46 @@ class Runs:
         self.count = max(1, min(most, *sizes))
 
     def _run(self, number: int, size: int) -> slice:
-        """Return which of so many rows, or tiles of a term, are those of a run."""
-        start, stop = (each * size // self.count for each in (number, number + 1))
-        return slice(start, stop)
+        """Return which rows, or tiles of a term, a run has, given how many there are."""
+        return slice(number * size // self.count, (number + 1) * size // self.count)
 
     def product(self, number: int, V: Doubles) -> list[Doubles]:
-        """Return what a run has of K V, for each term of the kernel in the order of its tiles."""
+        """Return a run's rows of K V, for each term of the kernel in the order of its tiles."""
         if self._matrices is not None:
             kernel, X, Y = self._matrices
             with limit_blas(1):  # whose bits depend on its threads
                 return [_multiply_matrices(kernel, X[self._run(number, len(X))], Y, V)]
-        found = []
+        products = []
         for _, known, rows, columns in self._terms:
-            here = self._run(number, len(rows.rows))
+            tiles = self._run(number, len(rows.rows))
             run = replace(
-                rows, rows=rows.rows[here], centers=rows.centers[here], radii=rows.radii[here]
+                rows, rows=rows.rows[tiles], centers=rows.centers[tiles], radii=rows.radii[tiles]
             )
-            parts = [multiply(known, run, columns, V[:, some], False)[0] for some in _columns(V)]
-            found.append(np.concatenate(parts, axis=1))
-        return found
+            parts = [multiply(known, run, columns, V[:, part], False)[0] for part in _parts(V)]
+            products.append(np.concatenate(parts, axis=1))
+        return products
 
     def join(self, products: Sequence[list[Doubles]]) -> Doubles:
-        """Put the products of all runs together, in their order."""
+        """Return K V, given the products of all runs in their order."""
         terms = [np.concatenate(parts) for parts in zip(*products, strict=True)]
         if self._matrices is not None:
             return terms[0]
-        found = np.zeros((len(self._terms[0][2].places), terms[0].shape[1]))
+        out = np.zeros((len(self._terms[0][2].places), terms[0].shape[1]))
         for (weight, _, rows, _), product in zip(self._terms, terms, strict=True):
-            found += weight * rows.take(product)
-        return found
+            out += weight * rows.take(product)
+        return out
 
 
 def arithmetic_of(X: Data, dtype: Any) -> np.dtype[Any]:
-    """Return the type of arithmetic: the one that is asked for, or else that of the rows."""
-    given = np.dtype(dtype or getattr(X, "dtype", np.float64))
-    if dtype is not None and given not in FAR:
+    """Return the type of arithmetic: `dtype`, or else that of the rows."""
+    arithmetic = np.dtype(dtype or getattr(X, "dtype", np.float64))
+    if dtype is not None and arithmetic not in FAR:
         raise ValueError(f"dtype={dtype!r} must be float32 or float64")
-    return given if given in FAR else np.dtype(np.float64)
+    return arithmetic if arithmetic in FAR else DOUBLE
 
 
 def resolved_kernel(kernel: str | Kernel, X: Doubles) -> Kernel:
-    """Return the kernel, that of an alias resolved on the rows, or raise."""
+    """Return the kernel, if it is an alias resolved on the rows, or raise."""
     if isinstance(kernel, str):
         return as_kernel(kernel).resolve(X)
     if not isinstance(kernel, Kernel | type):
@@ -398,7 +401,7 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
 
 
 def as_double(X: Rows) -> Doubles:
-    """Return dense rows in double, row by row: sums over columns have the same bits."""
+    """Return dense rows in double, stored row by row, see `double_rows`."""
     return np.asarray(X, dtype=np.float64, order="C")
 
 
@@ -415,8 +418,8 @@ def slope_matrix(
 def slope_product(term: Term, number: int, X: Doubles, Y: Doubles, V: Doubles) -> Doubles:
     """Return the product of `slope_matrix`, which has no pole, with vectors, tile by tile."""
     sloped, known = _sloped(term, number, X.shape[1], DOUBLE)
-    rows, columns = (TiledRows.of(each, sloped, DOUBLE) for each in (X, Y))
-    parts = [multiply(known, rows, columns, V[:, some], False)[0] for some in _columns(V)]
+    rows, columns = TiledRows.of(X, sloped, DOUBLE), TiledRows.of(Y, sloped, DOUBLE)
+    parts = [multiply(known, rows, columns, V[:, part], False)[0] for part in _parts(V)]
     return rows.take(np.concatenate(parts, axis=1))
 
 
@@ -445,7 +448,7 @@ def _by_differences(factor: Factor) -> Factor:
 
 
 def _slope_of(factor: Factor) -> Factor:
-    """Return the factor whose values are a factor's slope."""
+    """Return a factor with the values of this factor's slope."""
     slope = factor.slope
     if slope is None:
         return factor
@@ -491,7 +494,7 @@ def kernel_matrix(
 def matrix_of(
     kernel: Kernel, X: Doubles, Y: Doubles | None = None, arithmetic: Any = DOUBLE
 ) -> NDArray[Any]:
-    """Return what `kernel_matrix` does, for a resolved kernel and rows that were checked."""
+    """Return `kernel_matrix` of a resolved kernel and checked rows."""
     kernel, rows, others = unmapped(kernel, X, Y)
     total = kernel.by_tiles(rows, others, arithmetic)
     if total is None:

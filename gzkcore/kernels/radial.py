@@ -50,20 +50,18 @@ from .shift_invariant import Gaussian
 
 __all__ = ["radial_table"]
 
-# Norms that differ by less than this, relatively, are one sphere.
+# Norms that differ relatively by less than this are one sphere.
 SPHERE = 1e-6
-
-# Norms whose functions come from the formulas at a time: of 256 it took twice as long.
+# Formulas are evaluated for so many norms at a time; with 256 it took twice as long.
 BLOCK = 1024
-
-# Scaled norms from which the radial spectrum is long.
+# Scaled norms above this have a long radial spectrum.
 _MANY = 6.0
 
 
 def radial_table(
     kernel: DotProductKernel, norms: ArrayLike, dim: int, degree: int, order: int
 ) -> Doubles:
-    """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
+    """Evaluate the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
 
     i starts at 0; in the printed Eq 22 and 23 it starts at 1.
 
@@ -113,15 +111,15 @@ def radial_table(
 
 
 class _Grid(NamedTuple):
-    """Norms that decide what is kept: the data's, then a light grid that guards the corners."""
+    """Norms that decide which functions stay: the data's, and a light grid for the corners."""
 
-    norms: Doubles
+    norms: Doubles  # those of the data first
     weights: Doubles
-    n_given: int
+    n_data: int
 
     @classmethod
     def over(cls, shell: tuple[float, float], norms: Doubles, dim: int, near: float) -> Self:
-        """Return the grid of a shell, or of what is near of it; of a sphere its norm alone."""
+        """Return the grid of the near part of a shell; for a sphere its norm alone."""
         low, high = shell
         if high - low <= SPHERE * high:
             return cls(np.array([high]), np.ones(1), 1)
@@ -131,7 +129,7 @@ class _Grid(NamedTuple):
         return cls(np.concatenate([norms, chebyshev(low, high, guard)]), weights, norms.size)
 
     def rim(self, reach: float) -> int:
-        """Return which norm is the largest within the reach of the functions."""
+        """Return the number of the largest norm within the reach of the functions."""
         near = np.flatnonzero(self.norms <= reach)
         return int(near[np.argmax(self.norms[near])]) if near.size else self.norms.size - 1
 
@@ -143,11 +141,10 @@ class RadialFunctions:
     of their table over the norms of the data. The kernel does not change, and the rotated functions
     decrease at the optimal rate. On a sphere one function remains, A_l(t, r) / sqrt(A_l(r, r)).
 
-    The shell is the smallest and the largest scaled norm; norms are quantiles of the scaled norms,
-    with equal probabilities. Degrees are added until there are `n_columns` harmonics or more, and
-    the truncation error at the largest norm is at most `tol`; or up to `max_degree`. With `order`
-    so many functions of every degree are kept without rotation. Functions that fade to zero far
-    out, those of the Gaussian, reach as far as `near`, the largest norm of the data that they can.
+    The shell is the smallest and the largest scaled norm; norms are equally likely quantiles of the
+    scaled norms. Degrees are added up to `max_degree`; without it, until there are `n_columns`
+    harmonics and the truncation error at the largest norm is at most `tol`. With `order` each
+    degree has so many functions, not rotated. The Gaussian's functions fade to zero beyond `near`.
 
     Attributes
     ----------
@@ -181,13 +178,13 @@ class RadialFunctions:
         cut = Cut(n_columns, tol, max_degree, order, near)
         grid = _Grid.over(shell, norms, dim, near)
         self._family = functions_of(kernel, dim, grid.norms, cut)
-        kept = list(self._rotated(grid, cut))
-        # Per degree that is kept: from the family's functions to ours.
-        self._rotations = {degree: rotation for degree, rotation, _ in kept}
+        rotated = list(self._rotated(grid, cut))
+        # For each degree: from the family's functions to ours.
+        self._rotations = {degree: rotation for degree, rotation, _ in rotated}
         ranks = [rotation.shape[1] for rotation in self._rotations.values()]
         self.degree = np.repeat(np.array([*self._rotations], dtype=np.intp), ranks)
         self.index = np.concatenate([np.arange(0), *map(np.arange, ranks)])
-        self.energy = np.concatenate([np.empty(0), *(energy for _, _, energy in kept)])
+        self.energy = np.concatenate([np.empty(0), *(energy for _, _, energy in rotated)])
         if isinstance(self._family, ZonalFunctions) and self.constant:
             self.energy = self._family.c[self.degree]  # not the squares of its roots
 
@@ -208,7 +205,7 @@ class RadialFunctions:
                 rotation = np.eye(values.shape[1], cut.order or 1)
             else:
                 rotation = _principal_axes(values, grid.weights, long)
-            energy = np.square(values[: grid.n_given] @ rotation).mean(axis=0)
+            energy = np.square(values[: grid.n_data] @ rotation).mean(axis=0)
             if cut.max_degree is None and energy.max() <= UNDERFLOW * min(whole, 1.0):
                 continue
             yield level, rotation, energy
@@ -219,7 +216,7 @@ class RadialFunctions:
                 return
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
+        """Return no tables for the file, see `model_io`: they are made when needed."""
         return {"_tables": {}}
 
     @property
@@ -233,18 +230,18 @@ class RadialFunctions:
         return self._family.reach
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
-        """k(x, x) at the given scaled norms."""
+        """Return k(x, x) at scaled norms."""
         return self._family.diagonal(np.asarray(norms, dtype=np.float64))
 
     def residual(self, norms: ArrayLike, kept: NDArray[np.bool_]) -> Doubles:
-        """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
+        """Return a bound of |k - sum over kept functions|: the diagonal minus their squares."""
         values = np.square(self.exact(np.asarray(norms, dtype=np.float64)))
         missing: Doubles = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
         missing += values[:, ~kept].sum(axis=1)
         return missing
 
     def largest_residual(self, kept: NDArray[np.bool_]) -> float:
-        """Largest residual over the shell: on a grid, then between its worst point's neighbours."""
+        """Return the largest residual over the shell, by a grid refined at its worst point."""
         grid = chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
         residual = self.residual(np.asarray(grid), kept)
         if residual.size == 1:
@@ -259,46 +256,43 @@ class RadialFunctions:
         columns: Integers | None = None,
         product: Callable[[Doubles, Doubles], Doubles] = np.matmul,
     ) -> Doubles:
-        """Values (n, K) of the functions, from the formulas; for any norm."""
+        """Return the functions (n, K) at any norms, by their formulas."""
         columns = np.arange(self.degree.size) if columns is None else columns
         out, levels = np.zeros((norms.size, len(columns))), self.degree[columns]
         order = np.argsort(levels, kind="stable")
         degrees, starts = np.unique(levels[order], return_index=True)
         of_degrees = [
-            (degree, here, self._rotations[degree][:, self.index[columns[here]]])
-            for degree, here in zip(degrees.tolist(), np.split(order, starts)[1:], strict=True)
+            (degree, own, self._rotations[degree][:, self.index[columns[own]]])
+            for degree, own in zip(degrees.tolist(), np.split(order, starts)[1:], strict=True)
             if degree < self._family.n_degrees
         ]
         for rows in range(0, norms.size, BLOCK):
             part = slice(rows, rows + BLOCK)
             table = self._family.table(norms[part])
-            for degree, here, rotation in of_degrees:
-                out[part, here] = product(self._family.values(table, degree), rotation)
+            for degree, own, rotation in of_degrees:
+                out[part, own] = product(self._family.values(table, degree), rotation)
         return out
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
-        """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
-        if self.constant:
-            roots: Floats = np.sqrt(self.energy[columns])[None, :].astype(dtype)
-            return roots
+        """Return functions (n, len(columns)) at norms, on the shell by piecewise polynomials."""
         return self.folded(columns, lambda values: values)(norms, dtype)
 
     def folded(self, columns: Integers, fold: Callable[[Doubles], Doubles]) -> "Folded":
-        """Return what gives fold(values), `fold` being linear in the values of a row."""
+        """Return a linear function of the values at a norm; `fold` maps rows of values."""
         return Folded(self, columns, fold)
 
     def prepared(self, groups: Sequence[Integers]) -> "RadialFunctions":
         """Return these functions with one table for several groups of columns.
 
-        The formulas of a degree are those of all its functions: group by group, a kernel of 200
-        degrees and 44 groups took forty times as long.
+        With a table for each group, a kernel of 200 degrees and 44 groups took forty times as long:
+        the formulas of a degree are evaluated for all its functions together.
         """
         other = copy.copy(self)
         other._groups, other._tables = [np.asarray(group, dtype=np.intp) for group in groups], {}
         return other
 
     def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
-        """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
+        """Return piecewise polynomials over the shell, with its ends, for some columns."""
         key = columns.tobytes()
         if key not in self._tables:
             prepared = any(key == group.tobytes() for group in self._groups)
@@ -313,10 +307,7 @@ class RadialFunctions:
 
 
 class Folded:
-    """A linear function of the radial functions' values at a norm.
-
-    It is applied to their tables once, instead of to the values of every row.
-    """
+    """A linear function of the radial functions at a norm, which is applied to their tables."""
 
     def __init__(
         self, radial: RadialFunctions, columns: Integers, fold: Callable[[Doubles], Doubles]
@@ -330,7 +321,7 @@ class Folded:
         self._table = np.ascontiguousarray(folded).reshape(*table.shape[:2], -1)
 
     def __call__(self, norms: Doubles, dtype: DTypeLike = np.float64) -> Floats:
-        """Values (n, columns), or (1, columns) where they don't depend on the norm."""
+        """Return the values (n, columns), or (1, columns) if they do not depend on the norm."""
         if self._radial.constant:
             return self._row.astype(dtype)
         table, low, high = self._table, self._low, self._high
@@ -345,9 +336,9 @@ class Folded:
 
 
 def row_products(values: Doubles, matrix: Doubles) -> Doubles:
-    """Return values @ matrix, each row by the same operations however many rows there are.
+    """Return values @ matrix, with the same bits for a row however many rows there are.
 
-    BLAS takes other paths for few rows, and its results then differ in the last bit.
+    BLAS computes few rows in another way.
     """
     out = np.zeros((values.shape[0], matrix.shape[1]))
     for column, row in zip(values.T, matrix, strict=True):
@@ -356,9 +347,9 @@ def row_products(values: Doubles, matrix: Doubles) -> Doubles:
 
 
 def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
-    """Rotation of a degree's monomials, strongest first, without those lost in rounding."""
+    """Return the rotation of a degree's monomials, strongest first, without rounding noise."""
     weighted = np.sqrt(weight)[:, None] * values
-    if not weighted.any():  # of norms far out; there may be many columns to decompose for nothing
+    if not weighted.any():  # at norms far out; the many columns need no decomposition
         return np.eye(values.shape[1], 1)
     if many:  # the spectrum is long: its far end is never used, and this is much faster
         energy, axes = eigh(weighted @ weighted.T)

@@ -20,16 +20,13 @@ from .tile_form import LOG2_E, Factor, Slope, Term, TileForm
 
 __all__ = ["Exponential", "Gaussian", "Laplacian", "Matern", "RationalQuadratic", "Spherical"]
 
-# Rows looked at for the median distance.
+# The median distance is that of at most so many rows.
 _SAMPLE = 1000
-
-# exp(-z) is 0 from here on, whatever powers of z multiply it.
+# exp(-z) times any power of z that occurs is 0 from here on.
 _VANISHED = 1e5
-
 # A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
 _HIGHEST_FREQUENCY = 2.0**60
-
-# One over the square of a shorter length, times what a kernel multiplies it by, is no float.
+# One over the square of a shorter length overflows, once a kernel has multiplied it.
 _SHORTEST = 1e-152
 
 # One positive number, or one per column.
@@ -76,7 +73,7 @@ class ShiftInvariantKernel(Kernel):
         return self.profile(self._distances(X * scale, Y * scale))
 
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
-        """Distances by differences: profiles with a kink at 0 need the small ones exactly."""
+        """Return distances by differences, since profiles with a kink need small ones exactly."""
         distances: Doubles = cdist(X, Y)
         return distances
 
@@ -86,7 +83,8 @@ class _WithGamma(ShiftInvariantKernel):
 
     learnable: ClassVar[tuple[str, ...]] = ("gamma",)
 
-    gamma: PerColumn | Rule
+    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
+        self.gamma = gamma
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
         if not isinstance(self.gamma, str):
@@ -96,7 +94,7 @@ class _WithGamma(ShiftInvariantKernel):
             with np.errstate(over="ignore", invalid="ignore"):
                 measured = float(_variance(X))
             one, all_of_them = "variance of X", "the variance of X overflows"
-            gamma = self._from_spread(X.shape[1], measured)
+            gamma = self._from_variance(X.shape[1], measured) if measured > 0 else 1.0
         elif self.gamma == "median":
             measured = self._median(X)
             one, all_of_them = "median of distances", "distances between rows of X overflow"
@@ -112,18 +110,19 @@ class _WithGamma(ShiftInvariantKernel):
             raise ValueError(f"gamma={self.gamma!r} is not possible, since {reason}; scale X")
         return {"gamma": gamma}
 
-    def _from_spread(self, dim: int, variance: float) -> float:
+    def _from_variance(self, dim: int, variance: float) -> float:
+        """Return gamma by the rule "scale"."""
         raise NotImplementedError
 
     def _median(self, X: Rows) -> float:
-        """Return the median of what gamma multiplies, the distances, of some rows."""
+        """Return the median of what gamma multiplies over pairs of some rows."""
         rows = double_rows(X[:: max(1, X.shape[0] // _SAMPLE)][:_SAMPLE])
         with np.errstate(over="ignore", invalid="ignore"):
             apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
         return float(np.median(apart)) if apart.size else 0.0
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
-        """Return what gamma multiplies, the distances."""
+        """Return what gamma multiplies: the distances."""
         return self._distances(X, Y)
 
     def _number(self) -> float | Doubles:
@@ -165,9 +164,6 @@ class Gaussian(_WithGamma, DotProductKernel):
     array([[0.606531]])
     """
 
-    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
-        self.gamma = gamma
-
     def scale(self) -> float | Doubles:
         """Return sqrt(2 gamma), a number or one per column."""
         return 2 * np.sqrt(self._number() / 2)  # twice the largest gamma is no float
@@ -201,15 +197,15 @@ class Gaussian(_WithGamma, DotProductKernel):
         return self.profile_of_sums(np.maximum(a[:, None] + b - 2 * products, 0.0))
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
-        """Return what gamma multiplies, the squared distances."""
+        """Return what gamma multiplies: the squared distances."""
         return np.square(self._distances(X, Y))
 
     def by_column(self, dim: int) -> list[Kernel]:
         """Return Gaussians."""
         return [Gaussian(gamma) for gamma in np.broadcast_to(self._number(), dim).tolist()]
 
-    def _from_spread(self, dim: int, variance: float) -> float:
-        return 1.0 / (dim * variance) if variance > 0 else 1.0
+    def _from_variance(self, dim: int, variance: float) -> float:
+        return 1.0 / (dim * variance)
 
     def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at minus the squared distance."""
@@ -244,15 +240,12 @@ class Laplacian(_WithGamma):
         "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
     )
 
-    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
-        self.gamma = gamma
-
     def profile(self, distances: Doubles) -> Doubles:
         """Return exp(-distance)."""
         return np.exp(-distances)
 
     def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
-        """Return independent Cauchy coordinates: the quantile of each normal's probability."""
+        """Return independent Cauchy coordinates: quantiles of the normals' probabilities."""
         tails = np.tan(math.pi * np.maximum(ndtr(-np.abs(normals)), 1 / _HIGHEST_FREQUENCY))
         values: Doubles = np.copysign(1 / tails, normals)
         return values
@@ -265,8 +258,8 @@ class Laplacian(_WithGamma):
         """Return exponential kernels."""
         return [Exponential(gamma) for gamma in np.broadcast_to(self._number(), dim).tolist()]
 
-    def _from_spread(self, dim: int, variance: float) -> float:
-        return 1.0 / (dim * math.sqrt(variance)) if variance > 0 else 1.0
+    def _from_variance(self, dim: int, variance: float) -> float:
+        return 1.0 / (dim * math.sqrt(variance))
 
     def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at minus the sum of the distances by column."""
@@ -320,7 +313,7 @@ class Spherical(ShiftInvariantKernel):
         return super()._distances(X, Y)
 
     def tile_form(self, dim: int) -> TileForm:
-        """Return the profile of its own."""
+        """Return the compiled profile."""
         _check_flat(dim)
         slope = Slope(tile.SPHERICAL_SLOPE, 1.0)
         return [Term((Factor(self.scale(), tile.DIFFERENCE, tile.SPHERICAL, slope=slope),))]
@@ -360,9 +353,6 @@ class Exponential(_WithGamma, RadialKernel):
     array([[0.367879]])
     """
 
-    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
-        self.gamma = gamma
-
     def profile(self, distances: Doubles) -> Doubles:
         """Return exp(-distance)."""
         return np.exp(-distances)
@@ -371,8 +361,8 @@ class Exponential(_WithGamma, RadialKernel):
         """Return 1 / |a normal number|: the frequencies are Cauchy's."""
         return _student_spread(uniforms, 0.5)
 
-    def _from_spread(self, dim: int, variance: float) -> float:
-        return 1.0 / math.sqrt(dim * variance) if variance > 0 else 1.0
+    def _from_variance(self, dim: int, variance: float) -> float:
+        return 1.0 / math.sqrt(dim * variance)
 
     def tile_form(self, dim: int) -> TileForm:
         """Return the Matern profile of nu = 1/2."""

@@ -27,9 +27,12 @@ from .tile_form import ABSOLUTE, TABLE_SLOPE, Factor, Term, TileForm
 from .tile_rows import scaled_columns
 from .transformed import Transformed
 
-VALUES = 1 << 22  # of the kernel, at a time
-STEEPEST = 1e10  # slopes beyond it are those of rows that are equal but for rounding
-NEAR = 1e-3 * np.array([1.0, 2.0, 4.0])  # distances that tell a limit
+# At most so many kernel values are in memory at a time.
+VALUES = 1 << 22
+# A larger slope is that of rows that are equal but for rounding; it is taken as 0.
+STEEPEST = 1e10
+# A limit at distance 0 is extrapolated from these distances.
+NEAR = 1e-3 * np.array([1.0, 2.0, 4.0])
 
 
 def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles | None:
@@ -43,21 +46,21 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
     form = kernel.tile_form(X.shape[1])
     if form is None or not _has_slopes(form):
         return None
-    found = np.zeros((len(X), coef.shape[1], X.shape[1]))
+    out = np.zeros((len(X), coef.shape[1], X.shape[1]))
     for term in form:
         for number in range(len(term.factors)):
             in_tiles = _is_smooth(term, number, X.shape[1])
             step = len(X) if in_tiles else max(1, VALUES // len(Y))
             for start in range(0, len(X), step):
-                some = slice(start, start + step)
-                _add(term, number, X[some], Y, coef, found[some], in_tiles)
-    return found
+                rows = slice(start, start + step)
+                _add(term, number, X[rows], Y, coef, out[rows], in_tiles)
+    return out
 
 
 def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
-    """Return those of k(x, y) by each column of x, (n_rows, dim, n_points), None as above.
+    """Return the derivatives of k(x, y) by each column of x, (n_rows, dim, n_points).
 
-    None, too, where some are unbounded: functions of a rough kernel have no slopes.
+    None for kernels without slopes, and for rough kernels, whose slopes are unbounded.
     """
     if isinstance(kernel, Transformed):
         of_mapped = derivatives(*_mapped(kernel, X, Y))
@@ -65,16 +68,14 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
     form = kernel.tile_form(X.shape[1])
     if form is None or not _has_slopes(form) or prior_slopes(kernel, X.shape[1]) is None:
         return None
-    found = np.zeros((len(X), X.shape[1], len(Y)))
+    out = np.zeros((len(X), X.shape[1], len(Y)))
     for term in form:
         for number, factor in enumerate(term.factors):
             W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
-            for place, column in enumerate(_columns(factor, X.shape[1])):
-                share = np.subtract.outer(u[:, place], v[:, place])
-                if not factor.of_distances:
-                    share = v[:, place] / 2
-                found[:, column] += _scales(factor, u.shape[1])[place] * W * share
-    return found
+            for k, column in enumerate(_columns(factor, X.shape[1])):
+                share = np.subtract.outer(u[:, k], v[:, k]) if factor.of_distances else v[:, k] / 2
+                out[:, column] += _scales(factor, u.shape[1])[k] * W * share
+    return out
 
 
 def prior_slopes(kernel: Kernel, dim: int) -> Doubles | None:
@@ -87,8 +88,8 @@ def prior_slopes(kernel: Kernel, dim: int) -> Doubles | None:
         of_mapped = prior_slopes(as_kernel(kernel.kernel), len(matrix))
         return None if of_mapped is None else matrix.T @ of_mapped @ matrix
     form = kernel.tile_form(dim)
-    found = None if form is None else _curvature(form, dim)
-    return None if found is None else np.diag(found)
+    curvature = None if form is None else _curvature(form, dim)
+    return None if curvature is None else np.diag(curvature)
 
 
 def _matrix(kernel: Transformed) -> Doubles:
@@ -100,44 +101,44 @@ def _mapped(kernel: Transformed, X: Doubles, Y: Doubles) -> tuple[Kernel, Double
 
 
 def _curvature(form: TileForm, dim: int) -> Doubles | None:
-    """Return minus the second derivatives of a kernel of distances at 0, along each column."""
+    """Return minus the second derivatives at 0 along each column, None if there are none."""
     factors = [factor for term in form for factor in term.factors]
     if not _has_slopes(form) or not all(factor.of_distances for factor in factors):
         return None
-    found = np.zeros(dim)
+    curvature = np.zeros(dim)
     for term in form:
         for number, factor in enumerate(term.factors):
             steep = _steepness(term, number, dim)
             if factor.metric == ABSOLUTE or not abs(steep) <= STEEPEST:
                 return None
             columns = _columns(factor, dim)
-            np.add.at(found, list(columns), steep * _scales(factor, len(columns)) ** 2)
-    return found
+            np.add.at(curvature, list(columns), steep * _scales(factor, len(columns)) ** 2)
+    return curvature
 
 
 def _steepness(term: Term, number: int, dim: int) -> float:
-    """Return what a factor's slope tends to at distance 0; inf if it has no limit.
+    """Return the limit of a factor's slope at distance 0; inf if there is none.
 
-    A table does not know it there: it is extrapolated from three distances, as a power is.
+    A table has no value there: the limit is extrapolated from three distances, as of a power.
     """
     factor = term.factors[number]
     rows = np.zeros((4, dim))
     columns = _columns(factor, dim)
     rows[1:, columns[0]] = NEAR / _scales(factor, len(columns))[0]
-    at = -_weights(term, number, rows, rows[:1])[:, 0]
+    at_zero, *values = -_weights(term, number, rows, rows[:1])[:, 0]
     if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
-        return float(at[0])
-    last, before = at[1] - at[2], at[2] - at[3]
-    if abs(last) <= 1e-9 * abs(at[1]):
-        return float(at[1])
-    return float(at[1] + last**2 / (before - last)) if abs(last) < abs(before) else np.inf
+        return float(at_zero)
+    first, second = values[0] - values[1], values[1] - values[2]
+    if abs(first) <= 1e-9 * abs(values[0]):
+        return float(values[0])
+    return float(values[0] + first**2 / (second - first)) if abs(first) < abs(second) else np.inf
 
 
 def _has_slopes(form: TileForm) -> bool:
     most = _products.most_factors()
     factors = [factor for term in form for factor in term.factors]
-    known = all(factor.slope is not None and factor.power is None for factor in factors)
-    return known and all(len(term.factors) <= most for term in form)
+    all_slopes = all(factor.slope is not None and factor.power is None for factor in factors)
+    return all_slopes and all(len(term.factors) <= most for term in form)
 
 
 def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
@@ -156,7 +157,7 @@ def _scaled_rows(factor: Factor, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubl
 
 
 def _is_smooth(term: Term, number: int, dim: int) -> bool:
-    """Say whether a factor of distances has a slope without a pole at 0, by its form."""
+    """Say whether a factor of distances has a slope without a pole at 0."""
     factor = term.factors[number]
     table = factor.slope is not None and factor.slope.profile == TABLE_SLOPE
     if table or factor.metric == ABSOLUTE or not factor.of_distances:
@@ -175,7 +176,7 @@ def _scales(factor: Factor, n_columns: int) -> Doubles:
 def _add(
     term: Term, number: int, X: Doubles, Y: Doubles, coef: Doubles, out: Doubles, in_tiles: bool
 ) -> None:
-    """Add what a factor of a term gives to gradients (n_rows, n_targets, dim)."""
+    """Add a factor's share of the gradients (n_rows, n_targets, dim)."""
     factor = term.factors[number]
     u, v = _scaled_rows(factor, X, Y)
     W = np.empty(0) if in_tiles else _weights(term, number, X, Y)
@@ -186,10 +187,10 @@ def _add(
         """Return sum_j W_ij coef_jq columns_jc, of shape (n_rows, n_targets, n_columns)."""
         sides = (coef[:, :, None] * columns[:, None]).reshape(len(v), -1)
         if in_tiles:
-            found = slope_product(term, number, X, Y, sides) * _weight(term, number)
+            product = slope_product(term, number, X, Y, sides) * _weight(term, number)
         else:
-            found = W @ sides
-        return found.reshape(len(u), coef.shape[1], -1)
+            product = W @ sides
+        return product.reshape(len(u), coef.shape[1], -1)
 
     with limit_blas(1):  # whose bits depend on its threads
         if not factor.of_distances:
@@ -202,6 +203,5 @@ def _add(
             both = sums(np.insert(v - middle, 0, 1.0, axis=1))
             parts = both[:, :, :1] * (u - middle)[:, None] - both[:, :, 1:]
     parts *= factor.scale
-    # A column may be there twice.
-    for place, column in enumerate(_columns(factor, X.shape[1])):
-        out[:, :, column] += parts[:, :, place]
+    for k, column in enumerate(_columns(factor, X.shape[1])):  # some may be repeated
+        out[:, :, column] += parts[:, :, k]

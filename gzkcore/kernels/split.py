@@ -20,19 +20,26 @@ from .points import row_norms
 from .tile_form import ABSOLUTE, COMPACT, DIFFERENCE, TABLE, Factor, TileForm
 from .tile_matrix import DOUBLE, KnownTerms, known_terms, terms_matrix
 
-__all__ = ["Split"]
+__all__ = ["KernelSplit"]
 
+# Distances of more columns than this are left to tiles.
 MOST_COLUMNS = 3
-ORDER = 8  # coefficients of the polynomial below e
-NODES = 20  # degree of the polynomial through k that its derivatives are taken from
-DEGREE, POINTS = 8, 64  # of the polynomial that tiles compute k_near by, and where it is fitted
-MOST_GROWTH = 1e4  # its largest coefficient, relative to its largest value
-SINGLE = 2.0**-24  # rounding in single precision
-OFF_SPHERE = 1e-12  # rounding of norms: distances go by rows, harmonics by their directions
+# The polynomial below e has so many coefficients.
+ORDER = 8
+# Derivatives of k at e are those of a polynomial of this degree through k.
+NODES = 20
+# Tiles compute k_near by a polynomial of this degree, fitted at so many points.
+DEGREE, POINTS = 8, 64
+# The polynomial is not used if its largest coefficient is so many times its largest value.
+MOST_GROWTH = 1e4
+# Rounding in single precision.
+SINGLE = 2.0**-24
+# Norms of rows on a sphere differ by at most this share: harmonics know only directions.
+OFF_SPHERE = 1e-12
 
 
 class NoSplitError(Exception):
-    """There is no sum in linear time, or none of a size that is worth it."""
+    """There is no sum in linear time, or it would be too large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,7 @@ class Distance:
         return self._matrix(rows, origin[None])[:, 0]
 
     def on_grid(self, axes: list[Doubles]) -> Doubles:
-        """Return the kernel between 0 and a grid, given where this lies along scaled columns."""
+        """Return the kernel between 0 and the grid with these points along scaled columns."""
         *first, last = axes if len(axes) > 1 else [*axes, np.zeros(1)]
         rows = np.zeros((math.prod(map(len, first)), max(self.columns) + 1))
         columns = np.zeros((len(last), rows.shape[1]))
@@ -67,33 +74,32 @@ class Distance:
         return self._matrix(rows, columns).reshape([len(t) for t in axes])
 
     def _matrix(self, rows: Doubles, columns: Doubles) -> Doubles:
-        found = terms_matrix(self._known, rows, columns, DOUBLE)
-        if found is None:
+        matrix = terms_matrix(self._known, rows, columns, DOUBLE)
+        if matrix is None:
             raise NoSplitError
-        return np.asarray(found)
+        return np.asarray(matrix)
 
     def profile(self, r: Doubles) -> Doubles:
         """Return the kernel at a distance of scaled rows."""
-        dim = max(self.columns) + 1
-        given = np.zeros((r.size, dim))
-        given[:, self.columns[0]] = r.ravel() / self.scale[0]
-        return self.values(given, np.zeros(dim)).reshape(r.shape)
+        rows = np.zeros((r.size, max(self.columns) + 1))
+        rows[:, self.columns[0]] = r.ravel() / self.scale[0]
+        return self.values(rows, np.zeros(rows.shape[1])).reshape(r.shape)
 
 
 def distances_of(form: TileForm, dim: int) -> list[Distance]:
     """Return the parts of a kernel, each a function of one distance, or raise."""
-    found: dict[tuple[tuple[int, ...], tuple[float, ...]], TileForm] = {}
+    terms_of: dict[tuple[tuple[int, ...], tuple[float, ...]], TileForm] = {}
     for term in form:
         keys = [_key(factor, dim) for factor in term.factors]
         key = keys[0]
         if key is None or any(other != key for other in keys):
             raise NoSplitError
-        found.setdefault(key, []).append(term)
-    return [Distance(*key, terms) for key, terms in found.items()]
+        terms_of.setdefault(key, []).append(term)
+    return [Distance(*key, terms) for key, terms in terms_of.items()]
 
 
 def _key(factor: Factor, dim: int) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
-    """Return the columns and relative scales of a factor; None if it is of no distance."""
+    """Return the columns and relative scales of a factor, None if it has no distance."""
     columns, scale = _scaled(factor, dim)
     one_distance = factor.of_distances and (factor.metric != ABSOLUTE or len(columns) == 1)
     relative = scale / scale.max()
@@ -101,7 +107,7 @@ def _key(factor: Factor, dim: int) -> tuple[tuple[int, ...], tuple[float, ...]] 
         return None
     if len(columns) > MOST_COLUMNS or len(set(columns)) < len(columns):
         return None
-    return columns, tuple(float(f"{each:.14g}") for each in relative)
+    return columns, tuple(float(f"{one:.14g}") for one in relative)
 
 
 def _scaled(factor: Factor, dim: int) -> tuple[tuple[int, ...], Doubles]:
@@ -111,7 +117,7 @@ def _scaled(factor: Factor, dim: int) -> tuple[tuple[int, ...], Doubles]:
 
 
 def radius_of(form: TileForm, X: Doubles, Y: Doubles) -> float | None:
-    """Return the norm of all rows where these are on a sphere, and the kernel is zonal there."""
+    """Return the norm of all rows if they are on a sphere and the kernel is zonal, else None."""
     dim = X.shape[1]
     if dim != 3:
         return None
@@ -121,12 +127,12 @@ def radius_of(form: TileForm, X: Doubles, Y: Doubles) -> float | None:
             if sorted(columns) != [0, 1, 2] or np.ptp(scale) or factor.metric == ABSOLUTE:
                 return None
     norms = [row_norms(rows) for rows in (X, Y)]
-    least, most = min(each.min() for each in norms), max(each.max() for each in norms)
+    least, most = min(side.min() for side in norms), max(side.max() for side in norms)
     return float(most) if most > 0 and most - least <= OFF_SPHERE * most else None
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class KernelSplit:
     """A kernel of the distance, cut at e into k_far + k_near; e = 0: all of it is far."""
 
     kernel: Callable[[Doubles], Doubles]
@@ -135,7 +141,7 @@ class Split:
     coefficients: Doubles  # of powers of 2 (r^2 / e^2 - 1)
 
     @classmethod
-    def at(cls, kernel: Callable[[Doubles], Doubles], e: float, tol: float) -> "Split":
+    def at(cls, kernel: Callable[[Doubles], Doubles], e: float, tol: float) -> "KernelSplit":
         """Cut at e."""
         if e == 0:
             return cls(kernel, e, tol, np.zeros(0))
@@ -144,7 +150,7 @@ class Split:
         return cls(kernel, e, tol, np.asarray(chebyshev.cheb2poly(series)[:ORDER], np.float64))
 
     def far(self, r: Doubles, values: Doubles | None = None) -> Doubles:
-        """Return k_far, where `values` of the kernel may be known."""
+        """Return k_far at distances, given the kernel's `values` there if they are known."""
         if values is None:
             values = self.kernel(np.maximum(r, self.e))
         return np.where(r < self.e, self._smooth(r * r), values) if self.e else values
@@ -152,14 +158,14 @@ class Split:
     def near(self, squares: Doubles) -> Doubles:
         """Return k_near of r^2."""
         below = squares < self.e**2
-        found = np.zeros_like(squares)
-        found[below] = self.kernel(np.sqrt(squares[below])) - self._smooth(squares[below])
-        return found
+        values = np.zeros_like(squares)
+        values[below] = self.kernel(np.sqrt(squares[below])) - self._smooth(squares[below])
+        return values
 
     def dtype(self, radius: float) -> np.dtype[Any]:
-        """Return the type in which k_near is accurate enough in tiles of a radius.
+        """Return the type in which k_near is accurate enough in tiles of this radius.
 
-        The polynomial's terms are rounded, and the rows, relative to the radius.
+        Terms of the polynomial are rounded, and rows, relative to the radius.
         """
         t, near = self._sampled
         steepest = float(np.abs(np.diff(near) / np.diff(t)).max())
@@ -169,7 +175,7 @@ class Split:
 
     @functools.cached_property
     def _sampled(self) -> tuple[Doubles, Doubles]:
-        """Some 1 - r / e, and k_near there; at r = 0 too, where a short kernel may be all it is."""
+        """Some 1 - r / e, and k_near there; also at r = 0, for very short kernels."""
         t: Doubles = np.append((chebyshev.chebpts1(POINTS) + 1) / 2, 1.0)
         return t, self.near((self.e * (1 - t)) ** 2)
 
@@ -182,12 +188,12 @@ class Split:
         """The q of k_near = (1 - r / e)^8 q(1 - r / e), None if no polynomial is within tol."""
         t, near = self._sampled
         powers = t[:, None] ** ORDER * np.vander(t, DEGREE + 1, increasing=True)
-        found = np.asarray(np.linalg.lstsq(powers, near, rcond=None)[0])
-        exact = np.abs(powers @ found - near).max() <= self.tol / 8
-        return found if exact and np.abs(found).max() <= MOST_GROWTH * self._most else None
+        q = np.asarray(np.linalg.lstsq(powers, near, rcond=None)[0])
+        exact = np.abs(powers @ q - near).max() <= self.tol / 8
+        return q if exact and np.abs(q).max() <= MOST_GROWTH * self._most else None
 
     def factor(self) -> Factor:
-        """Return k_near as tiles compute it."""
+        """Return k_near in the form that tiles compute."""
         if self.compact is not None:
             return Factor(1 / self.e, DIFFERENCE, COMPACT, self.compact)
         most = max(self._most, sys.float_info.min)

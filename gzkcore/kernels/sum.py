@@ -46,12 +46,12 @@ class Sum(OfParts):
         self.weights = weights
 
     def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Sum":
-        """Return a copy with resolved parts, as `Product.resolve` does."""
+        """Return a copy with resolved parts, see `Product.resolve`."""
         parts = Product(self.parts).resolve(X, names).parts
         return Sum(parts, self.weights_of(len(parts)))
 
     def weights_of(self, count: int) -> Doubles:
-        """Return the weights of so many parts, checked."""
+        """Return the checked weights, given the number of parts."""
         if self.weights is None:
             return np.ones(count)
         weights = np.asarray(self.weights)
@@ -65,8 +65,8 @@ class Sum(OfParts):
 
     def _weighted(self, width: int) -> list[tuple[float, list[int], Kernel]]:
         parts = self.parts_of(width)
-        numbers = self.weights_of(len(parts)).tolist()
-        return [(number, *part) for number, part in zip(numbers, parts, strict=True)]
+        weights = self.weights_of(len(parts)).tolist()
+        return [(weight, *part) for weight, part in zip(weights, parts, strict=True)]
 
     def _combined(self, width: int, values: Callable[[list[int], Kernel], Doubles]) -> Doubles:
         total: Any = 0.0
@@ -81,7 +81,6 @@ class Sum(OfParts):
             form = kernel.tile_form(len(index))
             if form is None:
                 return None
-            terms += [
-                replace(term, weight=weight * term.weight) for term in on_columns(form, index)
-            ]
+            form = on_columns(form, index)
+            terms += [replace(term, weight=weight * term.weight) for term in form]
         return terms

@@ -20,16 +20,17 @@ PRODUCT, DIFFERENCE, ABSOLUTE = range(3)  # metrics, as products.h has them
     SPHERICAL_SLOPE, TABLE_SLOPE, COMPACT,
 ) = range(12)  # fmt: skip
 
+# A product of sums with more terms than this takes longer than the kernel's own matrix.
 MOST_TERMS = 64
 LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Minus what a factor's derivative by the logarithm of a length is, but for the column's share.
+    """Minus d factor / d log(length) without the column's own factor: weight times a profile.
 
-    The share of column c is (x_c - y_c)^2, |x_c - y_c| or x_c y_c, of scaled rows; the rest is
-    weight times a profile. Of TABLE_SLOPE `function` is t times that, which is 0 at 0.
+    The own factor of column c is (x_c - y_c)^2, |x_c - y_c| or x_c y_c, of scaled rows. With the
+    profile TABLE_SLOPE, `function` is t times the profile, which is 0 at 0.
     """
 
     profile: int
@@ -50,13 +51,12 @@ class Factor:
     bound: float = 1.0  # of |profile|
     slope: Slope | None = None  # None: there are no lengths
     columns: Sequence[int] | None = None  # None: all
-    power: int | None = None  # rows are divided by their norms, and these multiply with this power
-    unit: bool = False  # these have to be 1
-    # Of a table, the function of t, and of the angle where there is a power; up to what error this
-    # knows t, since it knows the cosine; and up to what error it knows its values.
+    power: int | None = None  # of the norms, a further factor; the profile is then of unit rows
+    unit: bool = False  # the norms have to be 1
+    # For a table: its function of t, or of the angle between rows if there is a power.
     function: Callable[[Doubles], Doubles] | None = None
-    blur: float = 0.0
-    noise: float = 0.0
+    blur: float = 0.0  # the error of t in the function, if it is computed from a cosine
+    noise: float = 0.0  # the error of the function's values
 
     @property
     def of_distances(self) -> bool:
@@ -90,7 +90,7 @@ class Term:
     weight: float = 1.0
 
     def reaches(self, tol: float) -> list[float]:
-        """Return of each factor from where on the term is below tol, whatever the others are."""
+        """Return for each factor the distance beyond which the term is below tol."""
         unbounded = any(factor.power or math.isinf(factor.bound) for factor in self.factors)
         if unbounded or tol <= 0:
             return [math.inf] * len(self.factors)
@@ -102,12 +102,12 @@ TileForm: TypeAlias = list[Term]  # a sum
 
 
 def has_tables(form: TileForm | None) -> bool:
-    """Say whether a factor is a function that a table is made of."""
+    """Say whether some factor is computed by a table."""
     return any(factor.function is not None for term in form or () for factor in term.factors)
 
 
 def on_columns(form: TileForm, index: Sequence[int]) -> TileForm:
-    """Return a form for rows of which the columns `index` are those of the form."""
+    """Return the form for rows whose columns `index` are those of the form."""
 
     def moved(factor: Factor) -> Factor:
         columns = index if factor.columns is None else [index[column] for column in factor.columns]
@@ -117,32 +117,32 @@ def on_columns(form: TileForm, index: Sequence[int]) -> TileForm:
 
 
 def multiplied(forms: Sequence[TileForm]) -> TileForm | None:
-    """Multiply sums of terms; exponentials of one metric become one factor.
+    """Multiply sums of terms, None if there are more than MOST_TERMS.
 
-    None if there are more than MOST_TERMS, which take longer than the kernel's own matrix.
+    Exponentials of one metric become one factor.
     """
     if math.prod(len(form) for form in forms) > MOST_TERMS:
         return None
     terms = [Term(())]
     for form in forms:
         terms = [
-            Term((*one.factors, *other.factors), one.weight * other.weight)
-            for one in terms
-            for other in form
+            Term((*left.factors, *right.factors), left.weight * right.weight)
+            for left in terms
+            for right in form
         ]
     return [replace(term, factors=tuple(_merged(term.factors))) for term in terms]
 
 
 def _merged(factors: Sequence[Factor]) -> list[Factor]:
-    kept: dict[object, Factor] = {}
+    merged: dict[object, Factor] = {}
     for number, factor in enumerate(factors):
         alike = factor.profile == EXPONENTIAL and factor.of_distances and factor.columns is not None
         key = ("exponential", factor.metric) if alike else number
-        before = kept.get(key)
-        if before is None:
-            kept[key] = factor
+        if key not in merged:
+            merged[key] = factor
             continue
-        scales = [np.broadcast_to(each.scale, len(each.columns or ())) for each in (before, factor)]
-        columns = [*(before.columns or ()), *(factor.columns or ())]
-        kept[key] = replace(before, scale=np.concatenate(scales), columns=columns)
-    return [*kept.values()]
+        both = merged[key], factor
+        scales = [np.broadcast_to(one.scale, len(one.columns or ())) for one in both]
+        columns = [column for one in both for column in one.columns or ()]
+        merged[key] = replace(both[0], scale=np.concatenate(scales), columns=columns)
+    return [*merged.values()]

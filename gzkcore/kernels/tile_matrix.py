@@ -21,7 +21,7 @@ from .tile_table import table_of
 
 DOUBLE = np.dtype(np.float64)
 
-# In a tile that spans so many lengths, distances are off by 1e-11 of one: another way is exact.
+# In tiles with a larger radius, in lengths, distances are off by 1e-11: NumPy computes the matrix.
 WIDE = 1e5
 
 
@@ -37,7 +37,7 @@ class FactorArrays:
     def of(
         cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
     ) -> "FactorArrays | None":
-        """Lay factors out one after another; None if a table is not accurate enough."""
+        """Lay out factors one after another; return None if a table is not accurate enough."""
         whole = np.zeros((len(factors), 9), np.int64)
         numbers = np.zeros((len(factors), 4))
         parts: list[NDArray[Any]] = []
@@ -45,8 +45,7 @@ class FactorArrays:
         for number, factor in enumerate(factors):
             width = dim if factor.columns is None else len(factor.columns)
             c: NDArray[Any] = np.asarray(factor.coefficients, dtype)
-            shift = pieces = base = 0
-            fold, degree = math.inf, c.size - 1
+            degree, shift, pieces, base, fold = c.size - 1, 0, 0, 0, math.inf
             if factor.profile in (TABLE, TABLE_SLOPE):
                 table = table_of(factor, dtype)
                 if table is None:
@@ -64,27 +63,27 @@ class FactorArrays:
         return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
 
 
-# Terms as the tiles read them.
+# Terms with the arrays that the tiles read.
 KnownTerms: TypeAlias = list[tuple[Term, FactorArrays]]
 
 
 def known_terms(form: TileForm | None, dim: int, dtype: Any, tol: float) -> KnownTerms | None:
-    """Return the terms of a form as the tiles read them, None if tiles can't compute it."""
-    found = []
+    """Return the terms of a form with their arrays, None if tiles cannot compute it."""
     if form is None or any(len(term.factors) > _products.most_factors() for term in form):
         return None
+    terms = []
     for term in form:
         known = FactorArrays.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
         if known is None:
             return None
-        found.append((term, known))
-    return found
+        terms.append((term, known))
+    return terms
 
 
 def factors_matrix(
     term: Term, known: FactorArrays, X: Doubles, Y: Doubles | None, dtype: Any
 ) -> tuple[NDArray[Any], TiledRows, TiledRows]:
-    """Return the factors' product at all pairs of rows, and these in tiles."""
+    """Return the factors' product at all pairs of rows, and the rows of X and Y in tiles."""
     rows = TiledRows.of(X, term, dtype, in_order=True)
     columns = rows if Y is None else TiledRows.of(Y, term, dtype, in_order=True)
     out = np.empty((len(X), len(X if Y is None else Y)), dtype)
@@ -99,31 +98,31 @@ def factors_matrix(
 def multiply(
     known: FactorArrays, rows: TiledRows, columns: TiledRows, V: NDArray[Any], symmetric: bool
 ) -> tuple[Doubles, int]:
-    """Return products in the order of the rows' tiles, and how many pairs of tiles they took."""
+    """Return K V in the order of the rows' tiles, and the number of pairs of tiles computed."""
     dtype = rows.rows.dtype
     lanes = 64 // dtype.itemsize
     width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
     out = np.zeros((len(rows.rows), _products.tile_rows(), width))
-    given = V * columns.factor[:, None]
-    power = np.frexp(np.abs(given).max(axis=0))[1]  # of 2: V may be beyond a float's range
+    scaled = V * columns.factor[:, None]
+    power = np.frexp(np.abs(scaled).max(axis=0))[1]  # of 2: V may be beyond a float's range
     values = rows.rows[:, 0].size * columns.rows[:, 0].size
-    done = _products.kernel_product(
+    n_tiles = _products.kernel_product(
         rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
-        columns.place(np.ldexp(given, -power), width, dtype), known.factors, known.numbers,
+        columns.place(np.ldexp(scaled, -power), width, dtype), known.factors, known.numbers,
         known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
     )  # fmt: skip
-    return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
+    return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), n_tiles
 
 
 def of_differences(term: Term) -> bool:
-    """Say whether only differences of rows count."""
+    """Say whether a term depends on differences of rows only."""
     return all(factor.of_distances and factor.power is None for factor in term.factors)
 
 
 def offset_of(*rows: Doubles) -> Doubles:
-    """Return the offset of columns that lie far from 0 for their spread; 0 of others.
+    """Return the offset of columns that lie far from 0 for their spread, 0 for other columns.
 
-    To subtract it is exact. A scale would round numbers with their offset, and so distances.
+    Subtracting it is exact, and rows are then scaled with smaller rounding errors.
     """
     low = np.min([some.min(axis=0) for some in rows], axis=0)
     high = np.max([some.max(axis=0) for some in rows], axis=0)
@@ -140,14 +139,14 @@ def without_offsets(X: Doubles, Y: Doubles | None) -> tuple[Doubles, Doubles | N
 def form_matrix(
     form: TileForm | None, X: Doubles, Y: Doubles | None, dtype: Any
 ) -> NDArray[Any] | None:
-    """Return the matrix of a form, but the diagonal of Y=None; None if tiles can't compute it."""
+    """Return the matrix of a form, None if tiles cannot compute it; with Y=None no diagonal."""
     return terms_matrix(known_terms(form, X.shape[1], dtype, 0.0), X, Y, dtype)
 
 
 def terms_matrix(
     terms: KnownTerms | None, X: Doubles, Y: Doubles | None, dtype: Any
 ) -> NDArray[Any] | None:
-    """Return the matrix of `form_matrix`, by what `known_terms` made of the form."""
+    """Return the matrix of `form_matrix` for terms with their arrays."""
     if all(of_differences(term) for term, _ in terms or ()):
         X, Y = without_offsets(X, Y)
     total: NDArray[Any] | None = None

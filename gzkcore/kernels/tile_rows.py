@@ -19,40 +19,41 @@ from gzkcore._util.wording import counted
 from .points import check_unit_norms, row_norms, unit_rows
 from .tile_form import Factor, Term
 
-# Tiles with rows further than this from their centre are compared by differences: the rounding
-# error of a product of coordinates grows with the square of the distance.
+# Tiles with a row further than this from the centre are compared by differences: the rounding error
+# of products of coordinates grows with the square of this distance.
 FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
 
-# Rows are far out if they are further from the shortest interval that holds a quarter of the rows
-# than 32 times its length (normal rows: 20 deviations), and than 4 FAR.
+# A row is far out if it is further from the shortest interval that holds a quarter of the rows than
+# WINDOW times its length (20 standard deviations of normal rows) and than LEAST_WINDOW times FAR.
 WINDOW, LEAST_WINDOW = 32, 4
-SAMPLE = 256  # rows
+# That interval is estimated from about so many rows.
+SAMPLE = 256
 
-# As products.pyx has it.
+# Coordinates are clipped to this absolute value, as in products.pyx.
 MOST_COORDINATE = {np.dtype(np.float32): 1e37, np.dtype(np.float64): 1e300}
 
 
 @dataclass(frozen=True)
 class TiledRows:
-    """Scaled rows in tiles of neighbours, and what each row's kernel values are multiplied by."""
+    """Scaled rows in tiles of neighbours, and a factor of each row's kernel values."""
 
     order: Integers  # (n_tiles * TILE,): rows; the last of a tile is repeated until it is full
-    places: Integers  # (n_rows,): the place of each row in it
-    rows: Floats  # (n_tiles, dim, TILE), about the centres
+    places: Integers  # (n_rows,): the position of each row in `order`
+    rows: Floats  # (n_tiles, dim, TILE), relative to the centres
     centers: Doubles  # (n_tiles, dim)
     radii: Doubles  # (n_tiles, n_factors): the largest distance of a row from its centre
     factor: Doubles  # (n_rows,)
 
     @classmethod
     def of(cls, X: Doubles, term: Term, dtype: Any, in_order: bool = False) -> "TiledRows":
-        """Sort rows into tiles, or keep their order; for dot products about the origin."""
+        """Sort rows into tiles, or keep their order; the centre is 0 for dot products."""
         dtype = np.dtype(dtype)
         parts = [scaled_columns(X, factor) for factor in term.factors]
         rows = np.concatenate([part for part, _ in parts], axis=1)
         size = _products.tile_rows()
         order = tile_order(rows, size, LEAST_WINDOW * FAR[dtype], in_order)
         places = np.empty(len(X), np.intp)
-        places[order[::-1]] = np.arange(order.size)[::-1]  # the first place of those repeated
+        places[order[::-1]] = np.arange(order.size)[::-1]  # a repeated row has its first position
         placed = rows[order].reshape(-1, size, rows.shape[1])
         centers = placed.min(axis=1) / 2 + placed.max(axis=1) / 2
         radii, first = np.empty((len(placed), len(parts))), 0
@@ -73,20 +74,20 @@ class TiledRows:
         return cls(order, places, panels, centers, radii, powers)
 
     def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
-        """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
+        """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 for repeated rows."""
         placed = empty_aligned((self.order.size, width), dtype)
         placed.fill(0)
         placed[self.places, : V.shape[1]] = V
         return placed.reshape(len(self.rows), -1, width)
 
     def take(self, placed: Doubles) -> Doubles:
-        """Undo `place` on a result (n_places, n_vectors), and multiply it by what norms give."""
-        found: Doubles = placed[self.places] * self.factor[:, None]
-        return found
+        """Return a result (n_places, n_vectors) in the order of the rows, times their factors."""
+        values: Doubles = placed[self.places] * self.factor[:, None]
+        return values
 
 
 def scaled_columns(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
-    """Return a factor's columns of the rows, scaled, and what its norms multiply the kernel by."""
+    """Return a factor's columns of the rows, scaled, and the power of the norms, or ones."""
     here = X if factor.columns is None else X[:, factor.columns]
     if np.ndim(factor.scale) == 1 and np.size(factor.scale) != here.shape[1]:
         raise ValueError(
@@ -109,38 +110,35 @@ def scaled_columns(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
 def tile_order(X: Doubles, size: int, least: float, in_order: bool = False) -> Integers:
     """Order rows so that each run of `size` lies together, with rows far out in runs of their own.
 
-    Rows are halved along the widest column until a run is left. With `in_order` only those far out
-    are, and rows of a run ascend. The last row of a run that is not full is repeated. Far out is
-    never less than `least`.
+    Rows are halved along the widest column until a run is left. With `in_order` only rows far out
+    are halved, and the rows of a run ascend. The last row of a run is repeated until it is full. No
+    row nearer than `least` is far out.
     """
-    done, left = [], [(np.arange(len(X)), in_order)]
-    cuts = 4 + len(X) // (4 * size)  # each makes a run more at most
-    while left:
-        rows, stay = left.pop()
-        here = X[rows]
-        lowest, highest = here.min(axis=0), here.max(axis=0)
-        near = near_rows(here, lowest, highest, least) if cuts else None
+    runs, open_groups = [], [(np.arange(len(X)), in_order)]
+    cuts = 4 + len(X) // (4 * size)  # each adds at most one run
+    while open_groups:
+        rows, stay = open_groups.pop()
+        values = X[rows]
+        lowest, highest = values.min(axis=0), values.max(axis=0)
+        near = near_rows(values, lowest, highest, least) if cuts else None
         n_tiles = -(-rows.size // size)
         if near is not None:
             cuts -= 1
-            left += [(rows[~near], False), (rows[near], stay)]
+            open_groups += [(rows[~near], False), (rows[near], stay)]
         elif n_tiles > 1 and not stay:
             half = n_tiles // 2 * size
-            parted = np.argpartition(here[:, int(np.argmax(highest - lowest))], half)
-            left += [(rows[parted[half:]], False), (rows[parted[:half]], False)]
+            order = np.argpartition(values[:, int(np.argmax(highest - lowest))], half)
+            open_groups += [(rows[order[half:]], False), (rows[order[:half]], False)]
         else:
             rows = np.sort(rows) if in_order else rows
-            done += [rows, np.repeat(rows[-1:], n_tiles * size - rows.size)]
-    return np.concatenate(done)
+            runs += [rows, np.repeat(rows[-1:], n_tiles * size - rows.size)]
+    return np.concatenate(runs)
 
 
 def near_rows(
     X: Doubles, lowest: Doubles, highest: Doubles, least: float
 ) -> NDArray[np.bool_] | None:
-    """Say which rows are not far out in any column; None if all are near.
-
-    Quarters are those of some of the rows, at even distances.
-    """
+    """Return a mask of the rows that are far out in no column, None if no row is far out."""
     wide = np.flatnonzero(highest - lowest > least)
     if not wide.size:
         return None
@@ -151,8 +149,8 @@ def near_rows(
     window = np.maximum(WINDOW * lengths[first, columns], least)
     low, high = values[first, columns] - window, values[first + quarter, columns] + window
     near: NDArray[np.bool_] | None = None
-    for at in np.flatnonzero((lowest[wide] < low) | (highest[wide] > high)):
-        inside = (X[:, wide[at]] >= low[at]) & (X[:, wide[at]] <= high[at])
+    for k in np.flatnonzero((lowest[wide] < low) | (highest[wide] > high)):
+        inside = (X[:, wide[k]] >= low[k]) & (X[:, wide[k]] <= high[k])
         both = inside if near is None else near & inside
-        near = both if both.any() else near  # none may be near in all columns
+        near = both if both.any() else near  # there may be no row near in all columns
     return near

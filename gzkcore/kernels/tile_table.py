@@ -16,21 +16,26 @@ from gzkcore._util.typing import Doubles, Floats
 
 from .tile_form import Factor
 
+# The degree of the polynomials.
 DEGREE = {np.dtype(np.float32): 4, np.dtype(np.float64): 9}
-PIECES = {np.dtype(np.float32): range(2, 8), np.dtype(np.float64): range(2, 7)}  # log2, an octave
-TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 2e-14}  # of the largest value
-OCTAVES = {np.dtype(np.float32): 120, np.dtype(np.float64): 1000}  # the furthest from 1
-FOLD = 4.0  # the largest |x - y|^2 of unit rows
+# The numbers of pieces per octave that are tried, as powers of 2.
+PIECES = {np.dtype(np.float32): range(2, 8), np.dtype(np.float64): range(2, 7)}
+# The error of a table, relative to its largest value.
+TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 2e-14}
+# Tables reach at most so many octaves below and above t = 1.
+OCTAVES = {np.dtype(np.float32): 120, np.dtype(np.float64): 1000}
+# The largest |x - y|^2 of unit rows; the second half of their tables is a function of FOLD - t.
+FOLD = 4.0
 
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """Piecewise polynomials, as the compiled tiles read them."""
+    """The piecewise polynomials that compiled tiles read."""
 
     coefficients: Floats  # (degree + 1, 2 pieces)
-    shift: int  # bits that say where in a piece
-    base: int  # leading bits of the first piece, in which t is next to 0
-    pieces: int  # of a half, the last of which has everything above
+    shift: int  # number of the low bits of t, the position within a piece
+    base: int  # leading bits of the first piece, where t is almost 0
+    pieces: int  # of a half; the last has every larger t
     fold: float
 
 
@@ -49,30 +54,30 @@ def table_of(factor: Factor, dtype: Any) -> ProfileTable | None:
 def fitted(
     halves: list[Any], fold: float, dtype: Any, blur: float = 0.0, noise: float = 0.0
 ) -> ProfileTable | None:
-    """Return the table of functions of t and of fold - t with as few pieces as are enough."""
+    """Return the shortest table of functions of t and of fold - t, None if none is accurate."""
     most = OCTAVES[dtype]
     exponents = np.arange(-most, most if math.isinf(fold) else 1, dtype=np.float64)
     at_zero = [float(half(np.zeros(1))[0]) for half in halves]
     octaves = np.array([half(np.exp2(exponents)) for half in halves])
     tolerance = max(TOLERANCE[dtype], noise) * float(np.abs(octaves).max())
-    moved = np.abs(octaves - np.array(at_zero)[:, None]).max(axis=0)
-    low = int(exponents[_last_run(moved[: int(moved.argmax()) + 1] <= tolerance / 2, 8)])
+    change = np.abs(octaves - np.array(at_zero)[:, None]).max(axis=0)
+    low = int(exponents[_last_run(change[: int(change.argmax()) + 1] <= tolerance / 2, 8)])
     large = np.flatnonzero((np.abs(octaves) > tolerance / 4).any(axis=0))
     high = int(exponents[large[-1]]) + 1 if math.isinf(fold) and large.size else 2
-    high, before = max(high, low + 1), math.inf
+    high, last_error = max(high, low + 1), math.inf
     for log_pieces in PIECES[dtype]:
         table = _interpolated(halves, at_zero, low, high, log_pieces, dtype, fold)
         error = _error(table, halves, low, high, log_pieces, dtype, blur)
         if error <= tolerance:
             return table
-        if error > before / 2:
+        if error > last_error / 2:
             return None
-        before = error
+        last_error = error
     return None
 
 
 def _last_run(which: NDArray[np.bool_], length: int) -> int:
-    """Return where the last run of so many trues ends, or 0."""
+    """Return the end of the last run of so many True, or 0."""
     runs = np.flatnonzero(np.convolve(which, np.ones(length), "valid") == length)
     return int(runs[-1]) + length - 1 if runs.size else 0
 
@@ -100,12 +105,12 @@ def _interpolated(
     coefficients = np.zeros((degree + 1, 2 * pieces))
     for number, half in enumerate(halves):
         values, middle = half(t.ravel()).reshape(t.shape), half(middles)
-        here = coefficients[:, number * pieces : (number + 1) * pieces]
-        here[0, 0] = at_zero[number]
-        # Powers magnify rounding: of what is left without the middle, which is small.
-        here[:, 1:-1] = powers @ (values - middle[:, None]).T
-        here[:, 1:-1] /= half_width ** np.arange(degree + 1)[:, None]
-        here[0, 1:-1] += middle
+        of_half = coefficients[:, number * pieces : (number + 1) * pieces]
+        of_half[0, 0] = at_zero[number]
+        # The middle is subtracted, since powers magnify the rounding errors of large values.
+        of_half[:, 1:-1] = powers @ (values - middle[:, None]).T
+        of_half[:, 1:-1] /= half_width ** np.arange(degree + 1)[:, None]
+        of_half[0, 1:-1] += middle
     base = ((low + info.maxexp - 1) << log_pieces) - 1
     shift = info.nmant - log_pieces
     return ProfileTable(coefficients.astype(dtype), shift, base, pieces, fold)

@@ -81,17 +81,17 @@ class Transformed(WithKernel, Kernel):
         return as_kernel(self.kernel).diag(self.mapped(X))
 
     def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
-        """Return those of the kernel, mapped back; the matrix must be square."""
+        """Return the inner kernel's frequencies in the original columns; needs a square matrix."""
         matrix = self._matrix_for(normals.shape[1])
         if len(matrix) != matrix.shape[1]:
             return super().frequencies(normals, uniforms)
         kernel = as_kernel(self.kernel)
-        found: Doubles = (kernel.frequencies(normals, uniforms) * kernel.scale()) @ matrix
-        return found
+        frequencies: Doubles = (kernel.frequencies(normals, uniforms) * kernel.scale()) @ matrix
+        return frequencies
 
 
 def unmapped(kernel: Any, X: Doubles, Y: Any) -> tuple[Kernel, Doubles, Any]:
-    """Return the kernel of mapped rows, and the rows mapped, as often as there is a map."""
+    """Return the innermost kernel of nested maps, and the mapped rows."""
     while isinstance(kernel, Transformed):
         X, Y = kernel.mapped(X), None if Y is None else kernel.mapped(Y)
         kernel = as_kernel(kernel.kernel)

@@ -17,7 +17,7 @@ from .zonal import ZonalKernel
 
 __all__ = ["angular_energy", "growth_constants", "truncate"]
 
-# Products of norms up to which `angular_energy` sums its series.
+# `angular_energy` sums its series for products of norms up to this.
 _FAR = 1e6
 
 
@@ -47,9 +47,8 @@ def truncate(kernel: Kernel, dim: int, radius: float, tol: float) -> tuple[int, 
 
     Raises
     ------
-    TypeError, ValueError
-        If radius or tol is not a number > 0, if a zonal kernel needs a degree above 4096, or if the
-        kernel overflows on the ball.
+    ValueError
+        If a zonal kernel needs a degree above 4096, or if the kernel overflows on the ball.
 
     References
     ----------
@@ -73,8 +72,7 @@ def truncate(kernel: Kernel, dim: int, radius: float, tol: float) -> tuple[int, 
         return _truncate_dot_product(kernel, dim, r, tol)
     norms = r * (np.arange(64) + 0.5) / 64
     radial = RadialFunctions(kernel, dim, (0.0, r), norms, 0, tol)
-    everything = np.ones(radial.degree.size, dtype=bool)
-    error = radial.largest_residual(everything)
+    error = radial.largest_residual(np.ones(radial.degree.size, dtype=bool))
     return int(radial.degree.max()), int(radial.index.max()) + 1, error
 
 
@@ -110,7 +108,7 @@ def _truncate_dot_product(
 
 
 def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
-    """A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
+    """Return A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
 
     exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive
     series.
@@ -157,7 +155,7 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
 
 
 def safe_cut(dim: int, reach: float, log_share: float) -> tuple[int, int]:
-    """Return q and s that cost the Gaussian at most exp(log_share) / 10 up to r^2 = reach."""
+    """Return q and s that lose at most exp(log_share) / 10 of the Gaussian up to r^2 = reach."""
     if log_share < -690:
         raise OverflowError
     tol, radius, lost = math.exp(log_share) / 10, math.sqrt(reach), 0.0
@@ -168,7 +166,7 @@ def safe_cut(dim: int, reach: float, log_share: float) -> tuple[int, int]:
 
 
 def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
-    """Constants C and beta with kappa^(j)(0) <= C beta^j for a dot-product kernel (Assumption 1).
+    """Return C and beta with kappa^(j)(0) <= C beta^j for a dot-product kernel (Assumption 1).
 
     Parameters
     ----------
@@ -185,11 +183,10 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
 
     Raises
     ------
-    TypeError, ValueError
-        If degree is not an integer >= 16; if the kernel is no dot-product kernel; if its
-        derivatives grow faster than any C beta^j: the rate of growth over the upper half of the
-        degrees, which is beta, still rises. They are like j! rho^(-j) (a series that converges up
-        to rho) or like (j/2)^(j/2) (growth like exp(t^2)).
+    ValueError
+        If the derivatives grow faster than any C beta^j, so that the rate of growth over the upper
+        half of the degrees, which is beta, still rises: like j! rho^(-j) (a series that converges
+        up to rho) or like (j/2)^(j/2) (growth like exp(t^2)).
 
     References
     ----------
@@ -210,19 +207,19 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
         )
     j = np.arange(degree + 1)
     logs = kernel.log_derivative(j)
-    known = np.flatnonzero(logs > -np.inf)
-    if not known.size:
+    present = np.flatnonzero(logs > -np.inf)
+    if not present.size:
         raise ValueError(f"all derivatives of kernel={kernel} at 0 are 0; use another kernel")
 
     def rate(low: float, high: float) -> float:
-        inside = known[(low <= known) & (known <= high)]
+        inside = present[(low <= present) & (present <= high)]
         if inside.size < 2:
             return 0.0
         first, last = int(inside[0]), int(inside[-1])
         return float(logs[last] - logs[first]) / (last - first)
 
     upper = rate(degree / 2, degree)
-    if known[-1] > degree / 2 and upper - rate(degree / 4, degree / 2) > 0.2:
+    if present[-1] > degree / 2 and upper - rate(degree / 4, degree / 2) > 0.2:
         raise ValueError(
             f"kernel={kernel} has derivatives that grow faster than any C beta^j (by a factor of "
             f"{math.exp(upper):.3g} each, and rising): its Taylor series has a finite radius of "
@@ -230,6 +227,5 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
         )
     factor = float(np.max(kernel.scale())) ** 2
     log_base = max(0.0, upper + math.log(factor))
-    return float(np.exp(logs[known] + known * (math.log(factor) - log_base)).max()), math.exp(
-        log_base
-    )
+    log_ratios = logs[present] + present * (math.log(factor) - log_base)
+    return float(np.exp(log_ratios).max()), math.exp(log_base)

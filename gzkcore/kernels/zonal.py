@@ -21,15 +21,14 @@ from .tile_form import DIFFERENCE, TABLE, Factor, Term, TileForm
 
 __all__ = ["ArcCosine", "NeuralTangent", "SphereHeat", "SphereMatern", "Zonal"]
 
-# Where a series is cut that is evaluated as such, and what may be missing there.
+# A series that is summed ends at this degree, or where less than _MISSING of its sum is left.
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
-
-# Of the whole sum, a last term below which no other counts.
+# Where the last term is below this share of the sum, the terms behind it do not count.
 _NO_TAIL = 1e-30
-
-# What rounding may do to 2 - 2 cos.
+# The rounding error of 2 - 2 cos.
 _COSINE_ERROR = 1e-15
-_MOST_LAYERS = 10_000  # of networks; each takes a pass over all values
+# Networks may have so many layers; each takes a pass over all values.
+_MOST_LAYERS = 10_000
 
 
 class ZonalKernel(Kernel):
@@ -39,7 +38,7 @@ class ZonalKernel(Kernel):
     """
 
     separable: ClassVar[bool] = True
-    subject: ClassVar[str] = "the kernel"  # of the sentence that says it is not positive definite
+    subject: ClassVar[str] = "the kernel"  # what an error calls not positive definite
 
     @property
     def power(self) -> int:
@@ -48,11 +47,11 @@ class ZonalKernel(Kernel):
 
     @property
     def defined_at_zero(self) -> bool:
-        """Whether norms matter; a direction alone is none at 0."""
+        """Whether norms matter: a row of zeros has no direction."""
         return self.power > 0
 
     def n_coefficients(self) -> int | None:
-        """Return how many c_l there are before all are 0; None: infinitely many."""
+        """Return the number of c_l before all are 0; None: infinitely many."""
         return None
 
     def kappa(self, t: Doubles, dim: int) -> Doubles:
@@ -73,7 +72,7 @@ class ZonalKernel(Kernel):
         return np.where(c > noise, c, 0.0)
 
     def noise(self, dim: int, degree: int) -> float:
-        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        """Return the rounding error of the sum of c_0..c_degree."""
         return float(series_noise(self._function(dim), dim, degree).sum())
 
     def at_one(self, dim: int) -> float:
@@ -113,7 +112,7 @@ class ZonalKernel(Kernel):
         return norms
 
     def at_angles(self, theta: Doubles, dim: int) -> Doubles:
-        """Return kappa(cos theta), as exactly as the kernel can say it."""
+        """Return kappa(cos theta), by the angle where this is more exact."""
         return self.kappa(np.cos(theta), dim)
 
     def of_angles(self, dim: int) -> Callable[[Doubles], Doubles]:
@@ -162,9 +161,7 @@ class Zonal(ZonalKernel):
     array([[1.]])
     """
 
-    _state = stored(
-        function=nothing().if_there(), _at_one=(number(0) | nothing()).if_there()
-    )  # fmt: skip
+    _state = stored(function=nothing().if_there(), _at_one=(number(0) | nothing()).if_there())
 
     unit_sphere: ClassVar[bool] = True
     subject: ClassVar[str] = "function"
@@ -215,7 +212,10 @@ class Zonal(ZonalKernel):
         return c
 
     def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
+        """Return kappa(1) for the file instead of a function, see `model_io`.
+
+        Features hold the series.
+        """
         value = self.at_one(1) if self.coefficients is None else None
         return {"function": None, "_at_one": value}
 
@@ -232,7 +232,7 @@ class Zonal(ZonalKernel):
             )
 
     def n_coefficients(self) -> int | None:
-        """Return how many were given."""
+        """Return the number of `coefficients`."""
         return None if self.coefficients is None else int(np.size(self.coefficients))
 
     def series(self, dim: int, degree: int) -> Doubles:
@@ -240,22 +240,22 @@ class Zonal(ZonalKernel):
         self._check_known()
         if self.function is not None:
             return super().series(dim, degree)
-        given = np.asarray(self.coefficients, dtype=np.float64)
+        coefficients = np.asarray(self.coefficients, dtype=np.float64)
         if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
-            given = np.array([given[::2].sum(), given[1::2].sum()])
+            coefficients = np.array([coefficients[::2].sum(), coefficients[1::2].sum()])
         c = np.zeros(degree + 1)
-        c[: given.size] = given[: degree + 1]
+        c[: coefficients.size] = coefficients[: degree + 1]
         return c
 
     def noise(self, dim: int, degree: int) -> float:
-        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        """Return the rounding error of the sum of c_0..c_degree."""
         return 0.0 if self.function is None else super().noise(dim, degree)
 
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
-        known: float | None = getattr(self, "_at_one", None)  # of a function that is gone
-        if known is not None:
-            return known
+        saved: float | None = getattr(self, "_at_one", None)  # a file has no function
+        if saved is not None:
+            return saved
         self._check_known()
         if self.function is None:
             return float(np.sum(self._numbers()))
@@ -270,11 +270,11 @@ class Zonal(ZonalKernel):
 
 
 def _last_half(count: int) -> Doubles:
-    """Weights of sum 1 of so many degrees, smooth over the last half and 0 before.
+    """Return weights of degrees with sum 1: a smooth window over the last half, 0 before.
 
-    A smooth window of high degrees is small but next to cosine 1, as are those beyond: in the last
-    degree alone the same would be as large at the opposite point. Of nu = 1/2 it errs 40 times more
-    at all angles over .01.
+    Like the degrees beyond, a smooth window is small except near cosine 1. In the last degree alone
+    the same weight would be as large at the opposite point: for nu = 1/2 the error at all angles
+    above .01 would be 40 times larger.
     """
     half = max(1, count // 2)
     window = np.hanning(half + 2)[1:-1]
@@ -290,7 +290,7 @@ class SphereKernel(ZonalKernel):
     """
 
     unit_sphere: ClassVar[bool] = True
-    _tail: float = 1.0  # mean of the slopes beyond the longest series, in units of the last
+    _tail: float = 1.0  # mean slope beyond the longest series, relative to the last slope
 
     def with_lengths(self, lengths: float) -> Self:
         """Return the kernel of another length."""
@@ -319,12 +319,12 @@ class SphereKernel(ZonalKernel):
     def kappa(self, t: Doubles, dim: int) -> Doubles:
         """Return the sum of the series, up to degree 4,096.
 
-        What is missing there, for a rough kernel, is put into the last half: kappa(1) is 1.
+        The rest, of a rough kernel, is added to the last half, so that kappa(1) is 1.
         """
         return np.asarray(zonal_sum(self._summed(dim), dim, t), dtype=np.float64)
 
     def of_angles(self, dim: int) -> Callable[[Doubles], Doubles]:
-        """Return `at_angles`, with one series for all calls: a table makes dozens."""
+        """Return `at_angles` with one series for all calls, since a table makes dozens."""
         summed = functools.cache(self._summed)
         return lambda theta: np.asarray(
             zonal_sum(summed(dim), dim, np.cos(theta)), dtype=np.float64
@@ -340,7 +340,7 @@ class SphereKernel(ZonalKernel):
     def length_slope(self, t: Doubles, dim: int) -> Doubles:
         """Return the derivative of `kappa` by the logarithm of the length.
 
-        That of c_l is c_l times its own slope less the mean of all slopes.
+        That of c_l is c_l times (its own slope - the mean of all slopes).
         """
         c = self.series(dim, _LONGEST_SERIES)
         slopes = self.eigenvalue_slope(np.arange(c.size, dtype=np.float64), dim)
@@ -356,7 +356,7 @@ class SphereKernel(ZonalKernel):
         return log_alpha(degrees.astype(np.intp), dim) + self.log_eigenvalue(degrees, dim)
 
     def _log_sum(self, dim: int) -> float:
-        """Logarithm of the sum over all degrees; by Euler and Maclaurin from the 4,096th on."""
+        """Return the logarithm of the sum over all degrees, from the 4,096th on by an integral."""
         levels = np.arange(_LONGEST_SERIES + 2.0)
         logs = self._log_terms(levels, dim)
         top = float(logs.max())
@@ -447,9 +447,9 @@ class SphereMatern(SphereKernel):
         return nu, length_scale
 
     def by_tiles(self, X: Doubles, Y: Doubles | None, dtype: Any) -> NDArray[Any] | None:
-        """Return the matrix by compiled tiles, None in doubles where nu is less than 2.5.
+        """Return the matrix by compiled tiles, but None in doubles for nu < 2.5.
 
-        No table is accurate enough there, and to find that out takes seconds.
+        No table is accurate enough there, and it takes seconds to find that out.
         """
         is_rough = dtype == np.float64 and self._numbers()[0] < 2.5
         return None if is_rough else super().by_tiles(X, Y, dtype)
@@ -509,7 +509,7 @@ class SphereHeat(SphereKernel):
 
 
 def _check_depth(depth: Any) -> int:
-    """Return the number of layers, or raise if they would take for ever."""
+    """Return the number of layers, or raise if there are too many."""
     count = check_integer("depth", depth, 1)
     if count > _MOST_LAYERS:
         raise ValueError(f"depth={count} is too large; use at most {_MOST_LAYERS} layers")
@@ -571,7 +571,7 @@ class NeuralTangent(ZonalKernel):
         return K / (depth + 1) if self.normalize else K
 
     def at_angles(self, theta: Doubles, dim: int) -> Doubles:
-        """Return kappa(cos theta) by 1 - S_h, which for nearly equal rows S_h itself has lost."""
+        """Return kappa(cos theta) by 1 - S_h, of which S_h has no digits for nearly equal rows."""
         depth = _check_depth(self.depth)
         gap, K = 2 * np.sin(theta / 2) ** 2, np.cos(theta)
         for _ in range(depth):

@@ -19,7 +19,7 @@ from gzkcore._util.nonuniform import Complexes, Exponentials, evened, paired
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.fast_sums import Box, FastSums, Sphere, Transform, by_pairs, spread_cost
-from gzkcore.kernels.split import Split
+from gzkcore.kernels.split import KernelSplit
 from gzkcore.sphere.transforms import HarmonicSums, on_rings
 
 __all__ = ["Frequencies", "Harmonics"]
@@ -359,7 +359,7 @@ def _count(space: Sphere | Box, size: tuple[int, ...]) -> int:
 
 def _weights(space: Sphere | Box, size: tuple[int, ...]) -> Doubles:
     """Return weights up to more than the size: those of a rough kernel take a finer grid."""
-    split = Split.at(space.profile, 0.0, space.tol)
+    split = KernelSplit.at(space.profile, 0.0, space.tol)
     return space.weights(split, tuple(FINER * each for each in size))
 
 

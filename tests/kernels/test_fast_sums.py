@@ -22,7 +22,7 @@ from gzkcore.kernels import (
 )
 from gzkcore.kernels import fast_sums as module
 from gzkcore.kernels.fast_sums import FastSums, cosine_coefficients
-from gzkcore.kernels.split import ORDER, Distance, NoSplitError, Split
+from gzkcore.kernels.split import ORDER, Distance, KernelSplit, NoSplitError
 from gzkcore.solve import products
 
 finufft = pytest.importorskip("finufft")
@@ -47,7 +47,7 @@ def test_the_smooth_part_is_the_taylor_polynomial_of_the_reference():
     def kernel(r):
         return np.exp(-r * r / 2.0)
 
-    split = Split.at(kernel, 0.8, 1e-9)
+    split = KernelSplit.at(kernel, 0.8, 1e-9)
     far = formulas.smooth_part(kernel, 0.8, [each(0.64) for each in derivatives])
     r = np.linspace(0, 2, 21)
     np.testing.assert_allclose(split.far(r), [far(one) for one in r], rtol=0, atol=1e-9)
@@ -57,7 +57,7 @@ def test_the_smooth_part_is_the_taylor_polynomial_of_the_reference():
 
 @pytest.mark.parametrize("kernel", [Matern(0.5, 0.3), Matern(1.5, 0.3), Matern(2.5, 0.3)])
 def test_the_compact_polynomial_is_the_near_part(kernel):
-    split = Split.at(lambda r: kernel(r[:, None], np.zeros((1, 1)))[:, 0], 0.2, 1e-8)
+    split = KernelSplit.at(lambda r: kernel(r[:, None], np.zeros((1, 1)))[:, 0], 0.2, 1e-8)
     r = np.linspace(0, 0.2, 101)
     rest = 1 - r / 0.2
     found = rest**ORDER * np.polynomial.polynomial.polyval(rest, split.compact)
@@ -77,7 +77,7 @@ def test_coefficients_in_a_box_are_those_of_the_reference():
     X = np.array([[0.0, 0.0], [1.0, 0.5]])
     distance = Distance((0, 1), (1.0, 1.0), Gaussian(20.0).tile_form(2))
     box = module.Box(distance, X, X, 1e-6)
-    split = Split.at(box.profile, 0.0, 1e-6)
+    split = KernelSplit.at(box.profile, 0.0, 1e-6)
     size = (4, 3)
     expected = formulas.box_coefficients(lambda r: np.exp(-20 * r * r), box.sides, size)
     found = box.weights(split, size)
