@@ -5,9 +5,7 @@ answers. Every later version must load them and give the same answers. Started a
 file writes the missing ones; existing ones are never overwritten.
 """
 
-import json
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -323,12 +321,6 @@ def cases():
         yield name, True, make, say
     for name, make in KERNELS.items():
         yield f"kernel-{name}", name in ON_SPHERE, lambda X, make=make: make().resolve(X), values
-
-
-def head_of(path):
-    """Return the part of a file that is text."""
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("model.json"))
 
 
 def write(name, X, say, leave):

@@ -179,16 +179,6 @@ def test_theorem_9_is_lemma_18_solved_for_m(epsilon):
     assert (printed < m) == (epsilon > 0.12)  # 8/3 leaves room enough for small ones
 
 
-def test_the_norm_that_appendix_f_bounds_is_not_enough_for_eq_1():
-    """G8: a whitened error of eps with too little, not too much, breaks the lower side."""
-    K, lam, eps = np.eye(1), 1.0, 0.4
-    z = [[sqrt(2 * (1 - eps) - lam)]]
-    assert metrics.whitened_error(K, z, lam) == pytest.approx(eps)
-    assert metrics.spectral_error(K, z, lam) == pytest.approx(eps / (1 - eps))
-    e = eps / (1 + eps)
-    assert metrics.spectral_error(K, [[sqrt(2 * (1 - e) - lam)]], lam) == pytest.approx(eps)
-
-
 def test_8_over_3_is_too_little_for_large_epsilon():
     """G7: at the printed m Lemma 18 does not give delta for the norm eps, once eps > 1/2."""
     for eps, enough in [(0.3, True), (0.5, True), (0.6, False), (1.5, False)]:

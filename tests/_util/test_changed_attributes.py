@@ -3,15 +3,12 @@
 See `changed`, which tries each change in a process of its own.
 """
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import models
 import numpy as np
 import pytest
+from programs import results_of
 
 import gzkcore
 from gzkcore._util import model_io
@@ -19,23 +16,13 @@ from gzkcore._util import model_io
 changed = pytest.importorskip("changed", reason="needs limits of POSIX", exc_type=ImportError)
 
 NAMES = sorted(path.stem for path in models.FOLDER.glob("*.gzk"))
-PROGRAM = Path(changed.__file__)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs pages without access")
 
 
 def outcomes(step, first, names):
     """Return how often which came of every `step`-th change of the models of these names."""
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-    done = subprocess.run(
-        [sys.executable, "-P", PROGRAM, str(step), str(first), *names],
-        env=os.environ | threads | {"PYTHONPATH": str(PROGRAM.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    said = json.loads(done.stdout)
+    said, _ = results_of("changed", step, first, *names)
     assert not said["ended"], said["ended"]
     return said["found"]
 

@@ -7,39 +7,25 @@ read elsewhere would end the process.
 import contextlib
 import io
 import json
-import os
 import random
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import hostile
 import models
 import numpy as np
 import pytest
 import resign
+from programs import results_of
 
 import gzkcore
 from gzkcore._util import model_io, state
 
 NAMES = sorted(path.stem for path in models.FOLDER.glob("*.gzk"))
-PROGRAM = Path(hostile.__file__)
 
 
 def outcomes(step, first, names):
     """Return how often which came of every `step`-th change of the files of these names."""
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-    environment = os.environ | threads | {"PYTHONPATH": str(PROGRAM.parent)}
-    done = subprocess.run(
-        [sys.executable, "-P", PROGRAM, str(step), str(first), *names],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)["found"]
+    return results_of("hostile", step, first, *names)[0]["found"]
 
 
 @pytest.mark.slow

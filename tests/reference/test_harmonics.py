@@ -36,15 +36,17 @@ def test_n_harmonics_of_two_points():
     assert [harmonics.n_harmonics(degree, 1) for degree in range(4)] == [1, 2, 2, 2]
 
 
-@pytest.mark.parametrize(("dim", "degree"), [(1, 3), (2, 8), (3, 8), (4, 5), (6, 4), (9, 3)])
+@pytest.mark.parametrize(
+    ("dim", "degree"), [(1, 3), (2, 8), (3, 8), (3, 40), (4, 12), (6, 4), (9, 5)]
+)
 def test_addition_theorem(dim, degree):
     """sum_j Y_lj(x) Y_lj(y) = alpha_(l,d) P_d^l(<x, y>), and as many as alpha says."""
-    X = unit_rows(dim, 3, dim)
+    X = unit_rows(dim, 2, dim)
     rows = harmonics.spherical_harmonics(X, degree)
-    assert np.shape(rows) == (3, harmonics.n_harmonics(degree, dim))
+    assert np.shape(rows) == (2, harmonics.n_harmonics(degree, dim))
     split = [by_degree(row, degree, dim) for row in rows]
-    for a in range(3):
-        for b in range(3):
+    for a in range(2):
+        for b in range(2):
             t = float(np.dot(X[a], X[b]))
             for ell in range(degree + 1):
                 alpha = special.alpha(ell, dim)
@@ -133,15 +135,3 @@ def test_textbook_normalisation(dim):
     (row,) = harmonics.spherical_harmonics([x], 4)
     expected = np.concatenate([classical(x, degree) for degree in range(5)])
     assert np.array(row) == pytest.approx(expected, rel=1e-11, abs=1e-13)
-
-
-@pytest.mark.parametrize(("dim", "degree"), [(3, 40), (4, 12), (9, 5)])
-def test_addition_theorem_at_high_degree(dim, degree):
-    X = unit_rows(7, 2, dim)
-    first, second = (
-        by_degree(row, degree, dim) for row in harmonics.spherical_harmonics(X, degree)
-    )
-    for ell in range(degree + 1):
-        alpha = special.alpha(ell, dim)
-        expected = alpha * special.gegenbauer(ell, dim, float(np.dot(*X)))
-        assert first[ell] @ second[ell] == pytest.approx(expected, abs=1e-12 * alpha)

@@ -681,15 +681,3 @@ def test_which_side_of_eq_20_and_21_is_which():
         assert not np.all(high <= middle)  # as printed
     unequal = np.array([25.0] + [1.0] * 99)
     assert not np.all(100 * unequal / 5 <= unequal.sum())  # Eq 20 with m/M = 1/5, as printed
-
-
-def test_errors_over_pairs_of_points():
-    """[B] Eq 8 and 9 by their sums."""
-    X, V = gaussian(6, 3), gaussian(6, 2, seed=1)
-    K = X @ X.T
-    first, second = np.triu_indices(6, 1)
-    eq_8 = abs(np.square(X[first] - X[second]).sum(1) - np.square(V[first] - V[second]).sum(1))
-    eq_9 = abs((V[first] * V[second]).sum(1) - K[first, second])
-    distance, kernel = reference.metrics.mean_distance_error, reference.metrics.mean_kernel_error
-    assert distance(X, V) == pytest.approx(eq_8.sum() / 15, rel=exact)
-    assert kernel(K, V) == pytest.approx(eq_9.sum() / 15, rel=exact)

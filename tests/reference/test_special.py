@@ -39,11 +39,6 @@ def test_rodrigues_is_eq_2(dim):
             assert special.rodrigues(degree, dim, t) == special.gegenbauer(degree, dim, t)
 
 
-def test_rodrigues_needs_two_dimensions():
-    with pytest.raises(ValueError, match=r"dim=1.*dim >= 2"):
-        special.rodrigues(2, 1, Fraction(1))
-
-
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 7, 16])
 def test_three_term_recurrence(dim):
     """(l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1)."""
