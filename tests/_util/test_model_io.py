@@ -356,7 +356,8 @@ NOT_KEPT = {
     "_tiles": "the fitted rows in tiles, which the first prediction makes",
     "_start": "solutions of a trend and residuals, which an update computes again",
     "_progress": "tells callbacks how far a fit is",
-    "_last_tables": "of a HarmonicTree, made again where features are asked for",
+    "_tables": "of a HarmonicTree, made again where features are asked for",
+    "_last_tables": "those that the last features took",
     "_cast": "the tables of the last columns, in each type",
     "_trusted": "says that parameters were checked, which are checked again",
 }
