@@ -29,4 +29,10 @@
 #define OPS "block_ops.h"
 #include "element_types.h"
 
+#define gzk_scatter(rows, bucket, w, ...) GZK_OF(gzk_scatter, w)(rows, bucket, w, __VA_ARGS__)
+#define gzk_scatter_columns(columns, ...) GZK_OF(gzk_scatter_columns, columns)(columns, __VA_ARGS__)
+#define gzk_scatter_row(x, ...) GZK_OF(gzk_scatter_row, x)(x, __VA_ARGS__)
+#define gzk_unpack(acc, ...) GZK_OF(gzk_unpack, acc)(acc, __VA_ARGS__)
+#define gzk_not_finite(x, n) GZK_OF(gzk_not_finite, x)(x, n)
+
 #endif

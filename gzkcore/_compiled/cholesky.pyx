@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """The Cholesky factor of a matrix, its triangular systems and the inverse, tile by tile.
 
 Formula    A = L L^T, L lower triangular; L X = B and L^T X = B; A^-1 = W^T W, W = L^-1.

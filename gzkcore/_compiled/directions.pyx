@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """Directions and frequencies from given draws, for `directions` and `fourier`.
 
 iid_directions         rows divided by their norms.

@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """Moments of a tile of features and the ridge systems they make, without the interpreter's lock.
 
 Formula    sums[f] += [Z 1 y]^T W [Z 1 y] over the rows of fold f, f = (row + first_fold) mod k.

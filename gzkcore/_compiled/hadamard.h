@@ -68,4 +68,7 @@ GZK_INLINE int gzk_alias(const void *x, const void *y)
 #define OPS "hadamard_ops.h"
 #include "element_types.h"
 
+#define gzk_hadamard(x, ...) GZK_OF(gzk_hadamard, x)(x, __VA_ARGS__)
+#define gzk_permute(x, ...) GZK_OF(gzk_permute, x)(x, __VA_ARGS__)
+
 #endif

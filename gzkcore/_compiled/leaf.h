@@ -143,4 +143,18 @@ GZK_INLINE void gzk_copy(void *dst, const void *src, ptrdiff_t n, int stream)
 #define OPS "leaf_ops.h"
 #include "element_types.h"
 
+/* Each operation under one name for both types: f_f32 or f_f64, by what the pointer x points to. */
+#define GZK_OF(f, x) _Generic(*(x), float: f##_f32, double: f##_f64)
+#define gzk_dots(x, ...) GZK_OF(gzk_dots, x)(x, __VA_ARGS__)
+#define gzk_clenshaw(t, ...) GZK_OF(gzk_clenshaw, t)(t, __VA_ARGS__)
+#define gzk_horner(x, ...) GZK_OF(gzk_horner, x)(x, __VA_ARGS__)
+#define gzk_halves(x, ...) GZK_OF(gzk_halves, x)(x, __VA_ARGS__)
+#define gzk_load_points(points, ...) GZK_OF(gzk_load_points, points)(points, __VA_ARGS__)
+#define gzk_powers(x, ...) GZK_OF(gzk_powers, x)(x, __VA_ARGS__)
+#define gzk_factors(x, ...) GZK_OF(gzk_factors, x)(x, __VA_ARGS__)
+#define gzk_nodes(power, ...) GZK_OF(gzk_nodes, power)(power, __VA_ARGS__)
+#define gzk_load_radial(rows, ...) GZK_OF(gzk_load_radial, rows)(rows, __VA_ARGS__)
+#define gzk_columns(factor, ...) GZK_OF(gzk_columns, factor)(factor, __VA_ARGS__)
+#define gzk_polynomials(table, s, top, count, out) GZK_OF(gzk_polynomials, out)(table, s, top, count, out)
+
 #endif

@@ -16,4 +16,10 @@
 #define OPS "neighbours_ops.h"
 #include "element_types.h"
 
+#define gzk_kernel_of_few(factors, count, u, ...) \
+    GZK_OF(gzk_kernel_of_few, u)(factors, count, u, __VA_ARGS__)
+#define gzk_subtract_features(z, p, count, width, S) \
+    GZK_OF(gzk_subtract_features, S)(z, p, count, width, S)
+#define gzk_last_of_inverse_factor(S, ...) GZK_OF(gzk_last_of_inverse_factor, S)(S, __VA_ARGS__)
+
 #endif

@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """Which of the proposed rows become landmarks, for `nystrom`: one after the other, as drawn.
 
 Formula    A row proposed in proportion to what was left of it before the round is accepted where

@@ -86,4 +86,11 @@ typedef struct {
 #define OPS "products_ops.h"
 #include "element_types.h"
 
+#define gzk_shift(x, ...) GZK_OF(gzk_shift, x)(x, __VA_ARGS__)
+#define gzk_expand(factor, u, ...) GZK_OF(gzk_expand, u)(factor, u, __VA_ARGS__)
+#define gzk_values(factors, count, i, u, ...) GZK_OF(gzk_values, u)(factors, count, i, u, __VA_ARGS__)
+#define gzk_tile(factors, count, u, ...) GZK_OF(gzk_tile, u)(factors, count, u, __VA_ARGS__)
+#define gzk_add_lanes(wi, sums) GZK_OF(gzk_add_lanes, wi)(wi, sums)
+#define gzk_has_strips(c, metric, profile) (GZK_OF(gzk_strip_function_of, c)(metric, profile) != NULL)
+
 #endif

@@ -30,4 +30,10 @@ static int gzk_odd(uint32_t x)
 #define OPS "projection_ops.h"
 #include "element_types.h"
 
+#define gzk_load_signed(x, ...) GZK_OF(gzk_load_signed, x)(x, __VA_ARGS__)
+#define gzk_hadamard_lanes(y, n) GZK_OF(gzk_hadamard_lanes, y)(y, n)
+#define gzk_add_signed(y, ...) GZK_OF(gzk_add_signed, y)(y, __VA_ARGS__)
+#define gzk_add_signed_row(y, ...) GZK_OF(gzk_add_signed_row, y)(y, __VA_ARGS__)
+#define gzk_sparse_product(data, ...) GZK_OF(gzk_sparse_product, data)(data, __VA_ARGS__)
+
 #endif

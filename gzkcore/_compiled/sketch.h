@@ -21,4 +21,12 @@
 #define OPS "sketch_ops.h"
 #include "element_types.h"
 
+#define gzk_count(x, ...) GZK_OF(gzk_count, x)(x, __VA_ARGS__)
+#define gzk_fourier(z, ...) GZK_OF(gzk_fourier, z)(z, __VA_ARGS__)
+#define gzk_fourier_back(z, ...) GZK_OF(gzk_fourier_back, z)(z, __VA_ARGS__)
+#define gzk_multiply(z, ...) GZK_OF(gzk_multiply, z)(z, __VA_ARGS__)
+#define gzk_ones(product, m) GZK_OF(gzk_ones, product)(product, m)
+#define gzk_join(product, ...) GZK_OF(gzk_join, product)(product, __VA_ARGS__)
+#define gzk_store_rows(x, ...) GZK_OF(gzk_store_rows, x)(x, __VA_ARGS__)
+
 #endif

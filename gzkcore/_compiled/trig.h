@@ -36,4 +36,6 @@
 #define OPS "trig_ops.h"
 #include "element_types.h"
 
+#define gzk_cos_sin(half_turns, ...) GZK_OF(gzk_cos_sin, half_turns)(half_turns, __VA_ARGS__)
+
 #endif

@@ -1,21 +1,11 @@
-"""Cosine and sine together, of `trig.h`, for float and double under one name."""
+"""Cosine and sine together, of `trig.h`; see `leaf.pxd` for `...`."""
 
 from cython cimport floating
 
 cdef extern from "trig.h" nogil:
-    void gzk_cos_sin_f32(const float* half_turns, float* cos_out, float* sin_out, Py_ssize_t n,
-                         float scale, int stream)
-    void gzk_cos_sin_f64(const double* half_turns, double* cos_out, double* sin_out, Py_ssize_t n,
-                         double scale, int stream)
-
-
-cdef inline void cos_sin(const floating* half_turns, floating* cos_out, floating* sin_out,
-                         Py_ssize_t n, floating scale, bint stream) noexcept nogil:
-    """cos_out[j] = scale cos(pi half_turns[j]), sin_out[j] = scale sin(pi half_turns[j])."""
-    if floating is float:
-        gzk_cos_sin_f32(half_turns, cos_out, sin_out, n, scale, stream)
-    else:
-        gzk_cos_sin_f64(half_turns, cos_out, sin_out, n, scale, stream)
+    # half_turns, cos_out, sin_out, n, scale, stream: cos_out[j] = scale cos(pi half_turns[j]), and
+    # so the sines.
+    void cos_sin "gzk_cos_sin"(...)
 
 
 cdef inline void write_angles(const floating* angle, Py_ssize_t first, Py_ssize_t width,

@@ -1,5 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True
-# cython: initializedcheck=False, autotestdict=False
 """Means and variances of what features estimate, for many differences or pairs of points at once.
 
 Each function is the closed form of its name, which stands in `reference` with its derivation; rows
