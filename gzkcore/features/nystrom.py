@@ -36,12 +36,15 @@ __all__ = ["NystromFeatures"]
 Landmarks: TypeAlias = Literal["rpcholesky", "rls", "accelerated-rls", "kmeans++", "uniform"]
 RULES: tuple[Landmarks, ...] = get_args(Landmarks)
 
-# Columns of the kernel matrix are kept while landmarks are chosen if they take no more bytes.
-_KEPT_BYTES = 1 << 28
-# Landmarks are proposed so many at a time, at least.
+# Columns of the kernel matrix are stored while landmarks are chosen if they take at most so many
+# bytes.
+_STORED_BYTES = 1 << 28
+# At least so many landmarks are proposed at a time.
 _PROPOSALS = 32
-# What is left of k(x, x) by rounding, and of eigenvalues relative to the largest, in units of eps.
-_NOTHING, _ROUNDING = 100.0, 8.0
+# A remainder of k(x, x) below so many eps, relative to the largest, is a rounding error.
+_NO_REMAINDER = 100.0
+# An eigenvalue below so many eps, relative to the largest, is a rounding error.
+_NO_EIGENVALUE = 8.0
 
 
 class NystromFeatures(KernelMap):
@@ -162,7 +165,7 @@ class NystromFeatures(KernelMap):
             chosen = _choose(self.landmarks, gram, width, generator(self.random_state))
             self.landmarks_, self.landmark_indices_ = gram.points(chosen), rows.numbers(chosen)
         else:
-            self.landmarks_, self.landmark_indices_ = _given(self.landmarks, kernel, X)
+            self.landmarks_, self.landmark_indices_ = _checked(self.landmarks, kernel, X)
         if isinstance(kernel, Precomputed):
             square = kernel(dense(X[self.landmarks_]), self.landmarks_)
         else:
@@ -206,8 +209,7 @@ class NystromFeatures(KernelMap):
 
         parts = list(_tiles(X, len(root)))
         threads = min(n_threads(), len(parts))
-        foreign = isinstance(self.kernel_, FunctionKernel)  # who knows what a function does
-        if threads == 1 or foreign:
+        if threads == 1 or isinstance(self.kernel_, FunctionKernel):  # it may not allow threads
             for rows in parts:
                 fill(rows)
             return
@@ -222,7 +224,7 @@ class NystromFeatures(KernelMap):
         return counted(len(self.landmarks_), "landmark")
 
     def _to_data(self) -> dict[str, Any]:
-        """Refuse kernels that a file can't keep, see `model_io`; nothing takes another form."""
+        """Raise for kernels that a file cannot hold, see `model_io`."""
         if as_exact_kernel(getattr(self, "kernel_", self.kernel)).holds_function:
             raise TypeError(
                 f"kernel={self.kernel!r} is a function, and a file of data cannot hold functions; "
@@ -232,7 +234,7 @@ class NystromFeatures(KernelMap):
 
 
 class _Gram:
-    """The kernel matrix of the rows of X, of which `block` evaluates some rows and columns."""
+    """The kernel matrix of the rows of X, which `block` evaluates in parts."""
 
     def __init__(self, kernel: Kernel, X: Rows) -> None:
         self.kernel, self.X, self.size = kernel, X, X.shape[0]
@@ -245,7 +247,7 @@ class _Gram:
         return np.concatenate([self.kernel.diag(self.X[rows]) for rows in _tiles(self.X, 1)])
 
     def check_diagonal(self) -> None:
-        """Raise unless k(x, x) is a number >= 0 of all rows, and not 0 of all."""
+        """Raise unless k(x, x) is a number >= 0 for all rows, and > 0 for some."""
         values = self.diagonal
         if (bad := np.flatnonzero(~(np.isfinite(values) & (values >= 0)))).size:
             raise ValueError(
@@ -260,7 +262,7 @@ class _Gram:
             )
 
     def points(self, rows: Integers) -> Floats:
-        """Rows in the form that the kernel takes as its second argument."""
+        """Return rows as the kernel's second argument."""
         return rows if self.precomputed else dense(self.X[rows])  # type: ignore[return-value]
 
     def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
@@ -270,7 +272,7 @@ class _Gram:
 
 
 class _SparseGram(_Gram):
-    """That of a dot-product kernel and sparse rows, by their entries alone."""
+    """The matrix of a dot-product kernel and sparse rows, which are not made dense."""
 
     kernel: DotProductKernel
 
@@ -293,7 +295,7 @@ class _SparseGram(_Gram):
 
 
 def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Floats], Floats]:
-    """Return the function from rows to their values at landmarks; the Gaussian's in one product.
+    """Return the function from rows to kernel values at landmarks; the Gaussian is one product.
 
     Its exponent, x.y - |x|^2 / 2 - |y|^2 / 2 for scaled x and y, is the product of
     [x, -|x|^2 / 2, 1] and [y, 1, -|y|^2 / 2].
@@ -323,25 +325,25 @@ def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Float
 def _evaluator_and_root(
     kernel: Kernel, landmarks: Floats, eigenvalues: Doubles, root: Doubles, dtype: Any
 ) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Return what gives rows' values at landmarks, and the root that they are multiplied by."""
+    """Return the function from rows to values at landmarks, and the root that multiplies them."""
     count = _count(eigenvalues, dtype)
     leading = root[:, :count].astype(dtype, copy=count < root.shape[1])
     return _evaluator(kernel, landmarks, dtype), leading
 
 
 def _tiles(X: Rows, width: int) -> Iterator[slice]:
-    """Slices of all rows, for temporaries of this width."""
+    """Yield slices of all rows, for temporaries of this width."""
     return tiles(X.shape[0], 8 * (width + X.shape[1]))
 
 
 def _count(values: Doubles, dtype: Any) -> int:
-    """How many eigenvalues, largest first, are more than rounding."""
-    least = _ROUNDING * float(np.finfo(dtype).eps) * values[:1].max(initial=0.0)
+    """Count the eigenvalues, largest first, that are not rounding errors."""
+    least = _NO_EIGENVALUE * float(np.finfo(dtype).eps) * values[:1].max(initial=0.0)
     return int(np.count_nonzero(values > least))
 
 
-def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | None]:
-    """Check landmarks that were given: points, or numbers of rows of a precomputed kernel."""
+def _checked(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | None]:
+    """Return checked landmarks: points, or numbers of rows of a precomputed kernel."""
     if isinstance(kernel, Precomputed):
         rows = np.asarray(landmarks)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
@@ -395,7 +397,7 @@ def leverage_sample(
         gram = _SparseGram(kernel, X)
     if count >= gram.size:
         return np.arange(gram.size), np.ones(gram.size)
-    if not gram.diagonal.any():  # all rows are 0 to the kernel, and alike
+    if not gram.diagonal.any():  # the kernel is 0 for all rows
         return np.arange(count), np.full(count, gram.size / count)
     rows, probabilities = _by_leverage(gram, count, rng, accelerated=False)
     return rows, 1 / probabilities
@@ -407,12 +409,12 @@ def pivots(kernel: Kernel, X: Rows, count: int, rng: np.random.Generator) -> Int
 
 
 def rank_for(width: int) -> int:
-    """Return how many eigenvalues features of this width should tell apart, F / (4 log F)."""
+    """Return the number of eigenvalues that features of this width resolve, F / (4 log F)."""
     return math.ceil(width / (4 * max(math.log(width), 1.0)))
 
 
 def ridge_for(values: Doubles, rank: int) -> float:
-    """Return the sum of rising eigenvalues but the `rank` largest, divided by the rank; never 0."""
+    """Return the sum of all but the `rank` largest eigenvalues, over the rank; never 0."""
     tail = float(values[: max(len(values) - rank, 0)].sum() / rank)
     return max(tail, 1e-9 * float(values.sum()), 1e-300)
 
@@ -443,62 +445,63 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
 
 
 def _solve_lower(factor: Doubles, right: Doubles, trans: str = "N") -> Doubles:
-    """Solve with a lower triangular matrix, which may be empty: SciPy up to 1.13 can't."""
+    """Solve with a lower triangular matrix, which may be empty; SciPy up to 1.13 cannot."""
     if not factor.size:
         return right
-    found: Doubles = solve_triangular(factor, right, lower=True, trans=trans)
-    return found
+    solution: Doubles = solve_triangular(factor, right, lower=True, trans=trans)
+    return solution
 
 
 def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
-    """Randomly pivoted Cholesky: in proportion to what the landmarks before leave of k(x, x).
+    """Choose rows by randomly pivoted Cholesky: in proportion to the remainder of k(x, x).
 
-    Rows are proposed many at a time by what was left at the beginning of the round, and one after
-    the other accepted by the share of it that is left now: the same law as one at a time.
+    Many rows are proposed at a time, by their remainders at the beginning of a round. Each is
+    accepted with the share of it that remains after those before: the law is the same as for one
+    row at a time.
     """
     left = gram.diagonal.copy()
-    nothing = _NOTHING * float(np.finfo(np.float64).eps) * left.max()
-    if gram.size <= 2 * count and gram.size**2 * left.itemsize <= _KEPT_BYTES:
-        # All pairs once are no more than all rows with these.
+    nothing = _NO_REMAINDER * float(np.finfo(np.float64).eps) * left.max()
+    if gram.size <= 2 * count and gram.size**2 * left.itemsize <= _STORED_BYTES:
+        # The whole matrix has no more values than the columns of the landmarks and proposals.
         gram = _Gram(Precomputed(), gram.kernel(dense(gram.X)))
-    keep = gram.size * count * left.itemsize <= _KEPT_BYTES
+    keep = gram.size * count * left.itemsize <= _STORED_BYTES
     columns = np.empty((gram.size, count if keep else 0))
     chosen, factor = np.empty(0, dtype=np.intp), np.empty((0, 0))
     while chosen.size < count and left.max() > nothing:
         proposed, levels = _propose(left, count, rng)
         cross = _solve_lower(factor, gram.block(chosen, proposed))
         rest = gram.block(proposed, proposed) - cross.T @ cross
-        kept = np.empty(proposed.size, dtype=np.intp)
-        accepted = _nystrom.accept_pivots(np.array(rest, order="C"), levels, nothing, kept)
-        kept = kept[: min(accepted, count - chosen.size)]
+        accepted = np.empty(proposed.size, dtype=np.intp)
+        n_accepted = _nystrom.accept_pivots(np.array(rest, order="C"), levels, nothing, accepted)
+        accepted = accepted[: min(n_accepted, count - chosen.size)]
         left[proposed] = np.clip(rest.diagonal(), 0.0, left[proposed])
-        if not kept.size:
+        if not accepted.size:
             continue
-        new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
-        weights = _solve_lower(factor, cross[:, kept], trans="T")
+        new, root = proposed[accepted], cholesky(rest[np.ix_(accepted, accepted)], lower=True)
+        weights = _solve_lower(factor, cross[:, accepted], trans="T")
         done, now = chosen.size, chosen.size + new.size
         for rows in _tiles(gram.X, new.size if keep else now):
             fresh = gram.block(rows, new)
             before = columns[rows, :done] if keep or not done else gram.block(rows, chosen)
             if keep:
                 columns[rows, done:now] = fresh
-            seen = solve_triangular(root, (fresh - before @ weights).T, lower=True)
-            left[rows] = np.maximum(left[rows] - np.square(seen).sum(axis=0), 0.0)
+            explained = solve_triangular(root, (fresh - before @ weights).T, lower=True)
+            left[rows] = np.maximum(left[rows] - np.square(explained).sum(axis=0), 0.0)
         left[new] = 0.0
         grown = np.zeros((now, now))
-        grown[:done, :done], grown[done:, :done] = factor, cross[:, kept].T
+        grown[:done, :done], grown[done:, :done] = factor, cross[:, accepted].T
         grown[done:, done:] = root
         chosen, factor = np.append(chosen, new), grown
     return chosen
 
 
 def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
-    """k-means++: in proportion to the kernel's squared distance to the nearest landmark before.
+    """Choose rows by k-means++: in proportion to the squared distance to the nearest landmark.
 
-    Proposed and accepted as in `_pivoted`.
+    Distances are the kernel's. Rows are proposed and accepted as in `_pivoted`.
     """
     diagonal = gram.diagonal
-    nothing = _NOTHING * float(np.finfo(np.float64).eps) * diagonal.max()
+    nothing = _NO_REMAINDER * float(np.finfo(np.float64).eps) * diagonal.max()
     left, new = np.full(gram.size, np.inf), rng.integers(0, gram.size, 1)
     chosen = new
     while True:
@@ -511,16 +514,16 @@ def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         proposed, levels = _propose(left, count, rng)
         apart = diagonal[proposed, None] + diagonal[proposed]
         apart -= 2 * gram.block(proposed, proposed)
-        kept = np.empty(proposed.size, dtype=np.intp)
-        accepted = _nystrom.accept_distances(
-            np.ascontiguousarray(apart), left[proposed], levels, nothing, kept
+        accepted = np.empty(proposed.size, dtype=np.intp)
+        n_accepted = _nystrom.accept_distances(
+            np.ascontiguousarray(apart), left[proposed], levels, nothing, accepted
         )
-        new = proposed[kept[: min(accepted, count - chosen.size)]]
+        new = proposed[accepted[: min(n_accepted, count - chosen.size)]]
         chosen = np.append(chosen, new)
 
 
 def _propose(left: Doubles, count: int, rng: np.random.Generator) -> tuple[Integers, Doubles]:
-    """Draw rows in proportion to what is left, and what must be left of each to accept it."""
+    """Draw rows in proportion to their remainders, and the remainders that accept them."""
     size = max(_PROPOSALS, count // 8)
     proposed = rng.choice(left.size, size, p=left / left.sum())
     return proposed, rng.random(size) * left[proposed]
@@ -529,9 +532,9 @@ def _propose(left: Doubles, count: int, rng: np.random.Generator) -> tuple[Integ
 def _by_leverage(
     gram: _Gram, count: int, rng: np.random.Generator, accelerated: bool
 ) -> tuple[Integers, Doubles]:
-    """Recursive ridge leverage; see `reference.nystrom.recursive_leverage`, of the same draws.
+    """Choose rows by recursive ridge leverage, see `reference.nystrom.recursive_leverage`.
 
-    With each row comes the probability that it is among so many, given the others.
+    With each row comes the probability that it is chosen, given the others.
     """
     n = gram.size
     inner = math.ceil(math.sqrt((n * count + count**3) / (4 * n))) if accelerated else count
@@ -546,9 +549,9 @@ def _by_leverage(
         leverage = np.minimum(
             oversampling * _leverage(gram, order[:size], sample, weights, rank), 1.0
         )
-        kept = rng.random(size) < leverage
-        if kept.any():
-            sample, weights = order[:size][kept], leverage[kept] ** -0.5
+        drawn = rng.random(size) < leverage
+        if drawn.any():
+            sample, weights = order[:size][drawn], leverage[drawn] ** -0.5
         else:
             sample = order[np.argsort(rng.random(size))[:inner]]
             weights = np.full(inner, math.sqrt(size / inner))
@@ -562,7 +565,7 @@ def _by_leverage(
 def _leverage(
     gram: _Gram, rows: Integers, sample: Integers, weights: Doubles, rank: int
 ) -> Doubles:
-    """Ridge leverage of rows as a weighted sample lets one see it; never quite 0."""
+    """Return the ridge leverage of rows, estimated by a weighted sample; always > 0."""
     square = gram.block(sample, sample)
     weighted = weights[:, None] * square * weights
     tail = eigh(weighted, eigvals_only=True)[: max(len(sample) - rank, 0)]
@@ -571,6 +574,6 @@ def _leverage(
         root = cholesky(square + np.diag(lam / weights**2), lower=True)
     leverage = np.empty(len(rows))
     for part in tiles(len(rows), 8 * (len(sample) + gram.X.shape[1])):
-        seen = solve_triangular(root, gram.block(rows[part], sample).T, lower=True)
-        leverage[part] = gram.diagonal[rows[part]] - np.square(seen).sum(axis=0)
+        explained = solve_triangular(root, gram.block(rows[part], sample).T, lower=True)
+        leverage[part] = gram.diagonal[rows[part]] - np.square(explained).sum(axis=0)
     return np.maximum(leverage / lam, 1e-300)

@@ -29,11 +29,13 @@ from .kernel_ridge import WholeKernel
 
 __all__ = ["GradientAccumulator", "average_gradient_outer_product"]
 
-ROWS = 4096  # whose gradients are held at a time
-# Differences are over so much of a column's range, about the cube root of eps: what they miss grows
-# with its square, and what rounding adds with its inverse.
+# Gradients of at most so many rows are in memory at a time.
+ROWS = 4096
+# The step of a difference is this share of a column's range, about the cube root of eps: the error
+# of the formula grows with its square, that of rounding with its inverse.
 STEP = 2e-6
-LEAST_STEP = 64  # units in the last place of the column's largest number
+# No step is smaller than so many units in the last place of the column's largest number.
+LEAST_STEP = 64
 
 
 class GradientAccumulator:
@@ -91,13 +93,14 @@ class GradientAccumulator:
             self._steps = _steps(_extremes(X))
         for rows in _tiles(X):
             tile = _doubles(X[rows])
-            found = exact_gradients(self.model, tile)  # (n_rows, n_targets, n_features)
-            each = self._differences(tile) if found is None else found
+            slopes = exact_gradients(self.model, tile)  # (n_rows, n_targets, n_features)
+            if slopes is None:
+                slopes = self._differences(tile)
             if weight is not None:
-                each *= np.sqrt(weight[rows])[:, None, None]
-            each = each.reshape(-1, X.shape[1])
+                slopes *= np.sqrt(weight[rows])[:, None, None]
+            slopes = slopes.reshape(-1, X.shape[1])
             with limit_blas(1):  # whose bits depend on its threads
-                sums += np.square(each).sum(axis=0) if self.diagonal else each.T @ each
+                sums += np.square(slopes).sum(axis=0) if self.diagonal else slopes.T @ slopes
         self.sums = sums if self.sums is None else self.sums + sums
         self.total += float(X.shape[0] if weight is None else weight.sum())
         return self
@@ -125,8 +128,8 @@ class GradientAccumulator:
             low, high = X.copy(), X.copy()
             low[:, column] -= step
             high[:, column] += step
-            apart = high[:, column] - low[:, column]  # as it is in floating point
-            columns.append((predict(high) - predict(low)) / apart[:, None])
+            width = high[:, column] - low[:, column]  # exact in floating point
+            columns.append((predict(high) - predict(low)) / width[:, None])
         return np.stack(columns, axis=2)
 
 
@@ -189,8 +192,7 @@ def average_gradient_outer_product(
         steps = None
         if _by_differences(model):
             steps = _steps(source.reduce(_extremes_of_batch, _widest))
-        found = reduced(source, _of_batch, _merged, model, diagonal, steps)
-        return np.asarray(found.finalize())
+        return np.asarray(reduced(source, _of_batch, _merged, model, diagonal, steps).finalize())
     total = GradientAccumulator(model, diagonal)  # all batches with the steps of the first
     for number, (rows, _, weight) in enumerate(source):
         if has_rows(rows):
@@ -202,9 +204,9 @@ def average_gradient_outer_product(
 
 
 def _of_batch(batch: Batch, model: Any, diagonal: bool, steps: Any) -> GradientAccumulator:
-    made = GradientAccumulator(model, diagonal)
-    made._steps = steps
-    return made.update(batch.X, batch.sample_weight)
+    accumulator = GradientAccumulator(model, diagonal)
+    accumulator._steps = steps
+    return accumulator.update(batch.X, batch.sample_weight)
 
 
 def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
@@ -215,12 +217,12 @@ def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
 
 
 def exact_gradients(model: Any, X: Doubles) -> Doubles | None:
-    """Return the gradients of what a model predicts, where it is made of kernel values."""
+    """Return the gradients of a model's predictions, None unless they are sums of kernel values."""
     expansion = _expansion(model)
-    found = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
-    if found is not None and isinstance(model, KernelPoissonRegressor):
-        found *= model._predict(X, False)[0][:, :, None]  # exp' is exp
-    return found
+    slopes = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
+    if slopes is not None and isinstance(model, KernelPoissonRegressor):
+        slopes *= model._predict(X, False)[0][:, :, None]  # exp' is exp
+    return slopes
 
 
 def _by_differences(model: Any) -> bool:
@@ -239,11 +241,9 @@ def _doubles(X: Any) -> Doubles:
 
 def _extremes(X: Any) -> Doubles:
     """Return the least and the largest value of each column; without rows, inf and -inf."""
-    found = np.repeat([[np.inf], [-np.inf]], X.shape[1], axis=1)
-    for rows in _tiles(X):
-        tile = _doubles(X[rows])
-        found = _widest([found, np.array([tile.min(axis=0), tile.max(axis=0)])])
-    return found
+    if not X.shape[0]:
+        return np.repeat([[np.inf], [-np.inf]], X.shape[1], axis=1)
+    return np.array([_doubles(ends).ravel() for ends in (X.min(axis=0), X.max(axis=0))])
 
 
 def _extremes_of_batch(batch: Batch) -> Doubles:
@@ -266,26 +266,26 @@ def _widest(parts: Sequence[Doubles]) -> Doubles:
 
 
 def _steps(extremes: Doubles | None) -> Doubles | None:
-    """Return the step of each column, whose sum with each value differs from it."""
+    """Return the step of each column, large enough to change every value; None without rows."""
     if extremes is None or not np.isfinite(extremes).all():
-        return None  # there are no rows
+        return None
     low, high = extremes
     largest = np.abs(extremes).max(axis=0)
     size = np.where(high > low, STEP * high - STEP * low, STEP * largest)
     return np.asarray(np.maximum(np.where(size > 0, size, STEP), LEAST_STEP * np.spacing(largest)))
 
 
-def _check_columns(found: Doubles, before: Doubles) -> None:
-    """Raise for what was found in rows of other columns than those before."""
-    if found.shape != before.shape:
+def _check_columns(new: Doubles, earlier: Doubles) -> None:
+    """Raise unless both have one value for each of the same number of columns."""
+    if new.shape != earlier.shape:
         raise ValueError(
-            f"X has {counted(found.shape[-1], 'column')}, but earlier rows had {before.shape[-1]}; "
+            f"X has {counted(new.shape[-1], 'column')}, but earlier rows had {earlier.shape[-1]}; "
             "give rows with the same columns"
         )
 
 
 def _expansion(model: Any) -> tuple[Any, Doubles, Doubles] | None:
-    """Return kernel, points and coefficients, where a model is a sum of kernel values."""
+    """Return kernel, points and coefficients of a model that is a sum of kernel values."""
     if isinstance(model, WholeKernel):
         check_is_fitted(model)
         points = _doubles(model.X_fit_)
@@ -299,14 +299,10 @@ def _expansion(model: Any) -> tuple[Any, Doubles, Doubles] | None:
 
 
 def _predictor(model: Any) -> Callable[[Doubles], Doubles]:
-    """Return the function of rows whose values, of shape (n_rows, n_targets), are predicted."""
+    """Return the model's predictions as a function of rows, of shape (n_rows, n_targets)."""
     names = ("decision_function", "predict")
     predict = next((getattr(model, name) for name in names if hasattr(model, name)), model)
     if not callable(predict):
         raise TypeError(f"model={model!r} has no predict; pass a fitted model, or a function")
 
-    def values(X: Doubles) -> Doubles:
-        found = np.asarray(predict(X), dtype=np.float64)
-        return found.reshape(len(X), -1)
-
-    return values
+    return lambda X: np.asarray(predict(X), dtype=np.float64).reshape(len(X), -1)

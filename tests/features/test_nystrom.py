@@ -205,7 +205,7 @@ def test_columns_that_are_not_kept(rule, count, monkeypatch):
     X, kernel = gaussian(400, 3), Gaussian(2.0)
     features = NystromFeatures(kernel, count, landmarks=rule, random_state=0)
     expected = clone(features).fit(X).landmark_indices_
-    monkeypatch.setattr("gzkcore.features.nystrom._KEPT_BYTES", 0)
+    monkeypatch.setattr("gzkcore.features.nystrom._STORED_BYTES", 0)
     monkeypatch.setattr("gzkcore.features.base.TILE_BYTES", 1 << 12)
     np.testing.assert_array_equal(features.fit(X).landmark_indices_, expected)
 
