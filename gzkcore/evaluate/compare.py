@@ -28,7 +28,7 @@ from gzkcore.features.base import check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, cheapest_of_the_best, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
-from .draw import draw_comparison, name_of
+from .draw import figure_of_comparison, name_of, save_picture, styled
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
 from .plan import as_rows
@@ -106,12 +106,14 @@ class Comparison:
         """Return all of it as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
+    @styled()
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw error against time, with the Pareto front, to a .png, .pdf or .svg file.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
-        draw_comparison(Path(path), self.rows, self.n_fitted, self.predicts, self.title)
+        figure = figure_of_comparison(self.rows, self.n_fitted, self.predicts, self.title)
+        save_picture(figure, Path(path))
 
     @property
     def title(self) -> str:

@@ -113,14 +113,13 @@ def styled() -> Iterator[None]:
 
 
 @styled()
-def draw_plan(
-    path: Path,
+def figure_of_plan(
     table: list[dict[str, Any]],
     max_error: float,
     title: str,
     recommended: tuple[str, int] | None = None,
-) -> None:
-    """Draw error against the number of features, one line a method.
+) -> Any:
+    """Return a figure of error against the number of features, one line a method.
 
     Markers are hollow and get smaller from method to method, so that all are seen where errors are
     the same. The marker of the recommended method and width is filled, and in the legend. Errors
@@ -174,14 +173,14 @@ def draw_plan(
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     titled(axes, "How many features each method needs", title, inches=5.8)
     _legend(figure, axes, 3)
-    save_picture(figure, path)
+    return figure
 
 
 @styled()
-def draw_comparison(
-    path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
-) -> None:
-    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others grey dots.
+def figure_of_comparison(
+    rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
+) -> Any:
+    """Return a figure of error against time: `MOST_NAMED` methods in colours, others grey dots.
 
     Methods on the fronts are named first, from the most accurate on, then those with the least
     error. With predictions, a second picture beside it shows their error, with 95 % intervals of
@@ -190,7 +189,7 @@ def draw_comparison(
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
-        raise ValueError(f"{path}: there is nothing to draw, since no features were measured")
+        raise ValueError("there is nothing to draw, since no features were measured")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -228,7 +227,7 @@ def draw_comparison(
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     for axes, points in zip(figure.axes, corners, strict=True):
         _name(axes, points, renderer)
-    save_picture(figure, path)
+    return figure
 
 
 def _legend(figure: Any, axes: Any, most: int) -> None:

@@ -47,7 +47,7 @@ from gzkcore.tabular.columns.cells import CATEGORICAL_DTYPES, cells_of
 from gzkcore.tabular.table_encoder import TableEncoder
 from gzkcore.theory import statistical_dimension
 
-from .draw import draw_plan
+from .draw import figure_of_plan, save_picture, styled
 from .forecast import Forecast, forecasts
 
 __all__ = ["Plan", "plan"]
@@ -117,13 +117,15 @@ class Plan:
         """Return the recommended features, not yet fitted."""
         return clone(self._estimator)
 
+    @styled()
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw error against the number of features, one line per method, to .png, .pdf or .svg.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
         title = f"{self._size(', ')}, {shortened(repr(self.kernel))}"
-        draw_plan(Path(path), self.table, self.max_error, title, self._recommended)
+        figure = figure_of_plan(self.table, self.max_error, title, self._recommended)
+        save_picture(figure, Path(path))
 
     def _size(self, between: str) -> str:
         size = counted(self.n_samples, "row") + between + counted(self.n_columns, "column")

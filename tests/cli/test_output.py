@@ -111,8 +111,8 @@ def test_a_picture_of_features_that_fails_comes_after_the_report(
     def fail(*_):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("gzkcore.evaluate.plan.draw_plan", fail)
-    monkeypatch.setattr("gzkcore.evaluate.compare.draw_comparison", fail)
+    monkeypatch.setattr("gzkcore.evaluate.plan.figure_of_plan", fail)
+    monkeypatch.setattr("gzkcore.evaluate.compare.figure_of_comparison", fail)
     write("data.csv", {name: values[:80] for name, values in plain.items()})
     options = ["--methods", "fourier-iid", "--seeds", "1"] if command == "compare" else []
     arguments = [command, "data.csv", "--n-components", "8", *options, "--plot", "x.png"]

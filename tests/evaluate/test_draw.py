@@ -1,7 +1,6 @@
 """The pictures of plans and comparisons."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,19 +19,16 @@ def test_numbers_at_short_axes():
         assert 2 <= len(shown) <= 11, shown
 
 
-def test_errors_far_above_are_named(monkeypatch):
+def test_errors_far_above_are_named():
     """What is far worse than the front leaves the others their place, and is named."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rows = [
         {"method": method, "n_components": 16, "error": error, "seconds": seconds}
         for method, error, seconds in (
             ("quick", 0.5, 0.1), ("close", 0.1, 1.0), ("bad", 70.0, 2.0), ("near", 0.9, 2.0),
         )
     ]  # fmt: skip
-    draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
-    draw.draw_comparison(Path("c.png"), rows[:2], 100, False, "title")
-    (axes,), (whole,) = (figure.axes for figure in figures)
+    (axes,) = draw.figure_of_comparison(rows, 100, False, "title").axes
+    (whole,) = draw.figure_of_comparison(rows[:2], 100, False, "title").axes
     assert axes.get_ylim()[1] < 2
     assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
     assert not [text for text in whole.texts if "above" in text.get_text()]
@@ -45,14 +41,11 @@ def test_one_method_far_ahead_leaves_the_others_in_the_picture(tmp_path):
         {"method": f"method{i}", "n_components": 16, "error": error, "seconds": 1.0 + error}
         for i, error in enumerate(10 ** rng.uniform(0, 2, 40))
     ] + [{"method": "ahead", "n_components": 16, "error": 1e-3, "seconds": 0.1}]
-    figures = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a layout that leaves no room
-        draw.draw_comparison(tmp_path / "c.png", rows, 100, False, "title")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
-        draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
-    (axes,) = figures[0].axes
+        figure = draw.figure_of_comparison(rows, 100, False, "title")
+        draw.save_picture(figure, tmp_path / "c.png")
+    (axes,) = figure.axes
     top = axes.get_ylim()[1]
     assert sum(row["error"] <= top for row in rows) > 20
     (above,) = (text.get_text() for text in axes.texts if "above" in text.get_text())
@@ -66,29 +59,25 @@ def compared(method, width, error, seconds, *, rmse, half=None):
     return row | {"rmse": rmse, "rmse_low": low, "rmse_high": high}
 
 
-def test_the_front_ends_at_the_whole_kernel(monkeypatch):
+def test_the_front_ends_at_the_whole_kernel():
     """Features that are slower than the whole kernel are on no front, nor do they get a colour first."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rows = [
         compared("quick", 16, 0.1, 0.5, rmse=2.0),
         compared("slow", 64, 1e-9, 3.0, rmse=2.0),
         compared("whole", None, 0.0, 1.0, rmse=1.9),
     ]
-    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
-    kernel, predictions = figures[0].axes
+    figure = draw.figure_of_comparison(rows, 100, True, "title")
+    kernel, predictions = figure.axes
     for axes, end in ((kernel, (1.0, kernel.get_ylim()[0])), (predictions, (3.0, 1.9))):
         (front,) = (line for line in axes.lines if line.get_label() == "Pareto front")
         np.testing.assert_allclose(front.get_xydata()[-1], end)
 
 
 @pytest.mark.parametrize("half", [0.3, None])
-def test_what_differs_by_chance_looks_alike(half, monkeypatch):
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+def test_what_differs_by_chance_looks_alike(half):
     rows = [compared(f"m{i}", 16, 0.1, 1.0 + i, rmse=1 + 1e-3 * i, half=half) for i in range(9)]
-    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
-    axes = figures[0].axes[1]
+    figure = draw.figure_of_comparison(rows, 100, True, "title")
+    axes = figure.axes[1]
     low, high = axes.get_ylim()
     assert low < 0.81
     assert high > 1.24
@@ -96,49 +85,43 @@ def test_what_differs_by_chance_looks_alike(half, monkeypatch):
     assert ("intervals" in axes.get_ylabel()) == (half is not None)
 
 
-def test_five_methods_are_named_and_others_are_grey(monkeypatch):
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+def test_five_methods_are_named_and_others_are_grey():
     rows = [
         compared(f"method{i}", 16, 1.0 + i, 9.0 + i, rmse=2.0 + i) for i in range(9)
     ] + [compared("quick", 16, 9.0, 0.1, rmse=9.0)]  # fmt: skip
-    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
-    labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
+    figure = draw.figure_of_comparison(rows, 100, True, "title")
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert set(labels) == {
         "quick", "method0", "method1", "method2", "method3", "5 other methods", "Pareto front",
     }  # fmt: skip
-    for axes in figures[0].axes:
+    for axes in figure.axes:
         (others,) = {line.get_linestyle() for line in axes.lines if line.get_color() == draw.GREY}
         assert others == "None"  # lines of thirty methods were all that was seen
 
 
-def test_each_front_has_names_and_no_more_than_those_of_the_legend(monkeypatch):
+def test_each_front_has_names_and_no_more_than_those_of_the_legend():
     """Of two fronts, the first took all the colours; the other had names without a colour."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rows = [compared(f"kernel{i}", 16, 0.1**i, 1.0 + i, rmse=2.0) for i in range(8)]
     rows += [compared(f"predicts{i}", 16, 2.0, 1.0 + i, rmse=1.0 - 0.1 * i) for i in range(8)]
-    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
-    named = {text.get_text() for text in figures[0].legends[0].get_texts()}
+    figure = draw.figure_of_comparison(rows, 100, True, "title")
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
     named -= {"11 other methods", "Pareto front"}
     assert named == {"predicts7", "kernel7", "predicts6", "kernel6", "predicts5"}
-    for axes in figures[0].axes:
+    for axes in figure.axes:
         told = {text.get_text().split(",")[0] for text in axes.texts}
         assert {name for name in told if "above" not in name} <= named
 
 
 @pytest.mark.parametrize("least", [1e-14, 0.02])
-def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypatch, least):
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(least):
     table = [
         {"method": name, "n_components": width, "error": max(1 / width, least), "seconds": 1.0}
         for name in "abc"
         for width in (64, 100, 10**6)
     ]
-    draw.draw_plan(Path("p.png"), table, 0.1, "title", ("b", 100))
-    (axes,) = figures[0].axes
-    figures[0].draw_without_rendering()
+    figure = draw.figure_of_plan(table, 0.1, "title", ("b", 100))
+    (axes,) = figure.axes
+    figure.draw_without_rendering()
     assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "100", "1,000,000"]
     lines = [line for line in axes.lines if line.get_label() in "abc"]
     for line in lines:  # none is beside its number of features
@@ -153,10 +136,8 @@ def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypa
     assert low == pytest.approx(1e-4) if least == 1e-14 else 0.005 < low < 0.02
 
 
-def test_names_cover_no_marker_of_a_named_method(monkeypatch):
+def test_names_cover_no_marker_of_a_named_method():
     pytest.importorskip("matplotlib")
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rng, rows = np.random.default_rng(40), []
     for i in range(40):
         quality = rng.uniform()
@@ -165,9 +146,9 @@ def test_names_cover_no_marker_of_a_named_method(monkeypatch):
             error = 10 ** (-1 - quality - 0.3 * np.log2(width / 256) + 0.1 * rng.normal())
             row = {"method": f"method-{i}-long", "n_components": width, "error": error}
             rows.append(row | {"rmse": 0.3 + error * rng.uniform(0.5, 1), "seconds": seconds})
-    draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
-    (axes,) = figures[0].axes
-    renderer = figures[0].canvas.get_renderer()
+    figure = draw.figure_of_comparison(rows, 100, False, "title")
+    (axes,) = figure.axes
+    renderer = figure.canvas.get_renderer()
     boxes = [text.get_window_extent(renderer) for text in axes.texts if "long" in text.get_text()]
     assert len(boxes) > 2
     named = [line for line in axes.lines if line.get_color() != draw.GREY]
@@ -179,10 +160,8 @@ def test_names_cover_no_marker_of_a_named_method(monkeypatch):
 
 
 @pytest.mark.slow
-def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
+def test_titles_and_the_error_asked_for_are_beside_the_lines():
     """A long title went on beyond the edge, lines ran through the text, and the ninth was as the first."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     title = f"{'campaign_' * 7}.csv, 45,730 rows, 9 columns, target $rmsd, Gaussian(gamma=0.1111)"
     methods = [f"method{i}" for i in range(9)]
     table = [
@@ -190,13 +169,11 @@ def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
         for method in methods
         for width in (64, 256)
     ]
-    draw.draw_plan(Path("p.png"), table, 0.1, title)
-    for predicts in (False, True):
-        rows = [compared(method, 16, 0.1, 1.0, rmse=1.0) for method in methods]
-        draw.draw_comparison(Path("c.png"), rows, 100, predicts, title)
-    plan, *comparisons = figures
+    plan = draw.figure_of_plan(table, 0.1, title)
+    rows = [compared(method, 16, 0.1, 1.0, rmse=1.0) for method in methods]
+    comparisons = [draw.figure_of_comparison(rows, 100, each, title) for each in (False, True)]
     texts = [plan.axes[0]._left_title, *(figure._suptitle for figure in comparisons)]
-    for figure, text in zip(figures, texts, strict=True):
+    for figure, text in zip([plan, *comparisons], texts, strict=True):
         figure.draw_without_rendering()
         assert text.get_window_extent().x1 <= figure.bbox.x1
         assert "Gaussian(gamma=0.1111)" in text.get_text()
@@ -208,15 +185,14 @@ def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
     assert len(looks) == 9
 
 
-def test_legends_are_as_wide_as_their_picture(monkeypatch):
+def test_legends_are_as_wide_as_their_picture():
     """Three columns of long names were cut at both ends."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     methods = [f"Fourier, orthogonal frequencies {i}" for i in range(6)]
     table = [{"method": m, "n_components": 64, "error": 0.1, "seconds": 1.0} for m in methods]
-    draw.draw_plan(Path("p.png"), table, 0.1, "title")
-    draw.draw_comparison(Path("c.png"), table, 100, False, "title")
-    for figure in figures:
+    for figure in (
+        draw.figure_of_plan(table, 0.1, "title"),
+        draw.figure_of_comparison(table, 100, False, "title"),
+    ):
         figure.draw_without_rendering()
         box = figure.legends[0].get_window_extent()
         assert box.x0 >= 0
