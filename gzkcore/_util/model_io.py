@@ -66,6 +66,7 @@ CLASSES = {
     "TableEncoder": "gzkcore.tabular.table_encoder:TableEncoder",
     "Category": "gzkcore.tabular.columns.category:Category",
     "Date": "gzkcore.tabular.columns.date:Date",
+    "FittedTable": "gzkcore.tabular.fitted_table:FittedTable",
     "LeftOut": "gzkcore.tabular.columns.left_out:LeftOut",
     "Number": "gzkcore.tabular.columns.number:Number",
     "Place": "gzkcore.tabular.columns.place:Place",

@@ -8,7 +8,7 @@
 - `frame_rows`, `held_out`, `hints`: the rows of a table, those held out, and what is in them
 - `fit_frame`: learns, saves and tests; `baselines`, `verdict`: what a fit is worth
 - `plan_rows`: the rows that plans and comparisons take
-- `recipes`: what a saved model knows of its table
+- `inputs`: the columns of a file that a model predicts from
 - `show_frame`, `output`: what is printed
 - `maps`, `pictures`, `grid`, `cells`: what is drawn, and grids of predictions
 - `page`, `effects`: the report to keep, and what each column does in it

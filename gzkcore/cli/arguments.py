@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -154,9 +154,15 @@ def names_in(text: str) -> list[str]:
 
 def chosen_columns(
     table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None,
-    drop: str | None = None,
+    drop: str | None = None, kinds: Mapping[str, Any] | None = None,
 ) -> tuple[list[str], bool]:  # fmt: skip
-    """Return the columns to predict from, and whether they are latitude and longitude."""
+    """Return the columns to predict from, and whether they are latitude and longitude alone.
+
+    `kinds` are those of columns that are chosen.
+    """
+    kinds = kinds or {}
+    if lat is not None and kinds:
+        raise ValueError("--as can't be combined with --lat and --lon, which say what columns are")
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon must be given together")
     if lat is not None and columns is not None:
@@ -176,36 +182,65 @@ def chosen_columns(
     elif columns is not None:
         chosen = _names_in(columns, table) or [""]
     else:
-        table.require([] if target is None else [target])
-        table.check_whole()
-        table.leave_apart()
-        index = [name for name in table.index if name != target]
-        chosen = table.names if target is None else table.beside(target)
-        chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
-        if index and index[0] not in chosen:
-            names = listed(index)
-            table.notes.append(
-                f"left out as a saved index: {names}; --keep {shlex.quote(names)} takes it back"
-            )
-        dropped = [] if drop is None else _names_in(drop, table)
-        table.require(dropped)
-        chosen = [name for name in chosen if name not in dropped]
-        table.doubtful = [name for name in chosen if name not in table.reading.keep]
-        for name in chosen:
-            if target and table.twice.get(name) == target:
-                raise ValueError(
-                    f"{table.path}: two columns are called {target!r}, the target; rename one, or "
-                    f"leave out the second, --drop {name}"
-                )
+        chosen = _all_columns(table, target, drop, kinds)
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
         raise ValueError(f"column {twice!r} is named twice; name the target and each column once")
+    unused = [name for name, kind in kinds.items() if kind != "drop" and name not in chosen]
+    if unused:
+        raise ValueError(f"--as {unused[0]}=...: {unused[0]} is no column that is predicted from")
+    chosen = [name for name in chosen if kinds.get(name) != "drop"]
     if not chosen:
         raise ValueError(
             f"{table.path} has only the column {target!r}, the target; add columns to predict from"
         )
     return chosen, lat is not None
+
+
+def _all_columns(
+    table: "Table", target: str | None, drop: str | None, kinds: Mapping[str, Any]
+) -> list[str]:
+    """Return all columns but the target, those to drop, and a saved index, which is told."""
+    table.require([] if target is None else [target])
+    table.check_whole()
+    table.leave_apart()
+    table.index = [name for name in table.index if name not in kinds]
+    index = [name for name in table.index if name != target]
+    chosen = table.names if target is None else table.beside(target)
+    chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
+    if index and index[0] not in chosen:
+        names = listed(index)
+        table.notes.append(
+            f"left out as a saved index: {names}; --keep {shlex.quote(names)} takes it back"
+        )
+    dropped = [] if drop is None else _names_in(drop, table)
+    table.require(dropped)
+    chosen = [name for name in chosen if name not in dropped]
+    table.doubtful = [name for name in chosen if name not in (*table.reading.keep, *kinds)]
+    for name in chosen:
+        if target and table.twice.get(name) == target:
+            raise ValueError(
+                f"{table.path}: two columns are called {target!r}, the target; rename one, or "
+                f"leave out the second, --drop {name}"
+            )
+    return chosen
+
+
+def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
+    """Return the kinds of columns that options name, as `TableEncoder` takes them."""
+    from gzkcore.tabular.columns.chosen import check_chosen
+
+    kinds: dict[str, Any] = {}
+    for option in options:
+        name, _, kind = option.rpartition("=")
+        levels = names_in(kind)
+        kinds[name] = levels if len(levels) > 1 else kind
+    table.require([*kinds])
+    try:
+        return check_chosen(kinds, table.names)
+    except ValueError as error:
+        raise ValueError(f"--as: {error}") from None
 
 
 def _names_in(text: str, table: "Table") -> list[str]:

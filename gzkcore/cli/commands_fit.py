@@ -22,11 +22,13 @@ from .arguments import (
     check_not_the_table,
     check_positive,
     chosen_columns,
+    chosen_kinds,
     reads_a_table,
 )
 from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
+    from gzkcore.rows.files import Table
     from gzkcore.rows.text import Reading
 
     from .frame_rows import FrameRows
@@ -46,6 +48,16 @@ def fit(
         str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
     ] = None,
     drop: Drop = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            metavar="COLUMN=KIND",
+            help="What a column is, where that is not to be found out: category, number, log, "
+            "linear, date, latitude, longitude or drop; or its levels a,b,c, least first. Repeat "
+            "it for more columns.",
+        ),
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -179,13 +191,9 @@ def fit(
     by = TestBy(test_last, test_groups)
     by.check(target, test_fraction)
     table.require([*by.columns, *([weights] if weights else [])])
-    inputs, places = chosen_columns(table, target, lat, lon, columns, drop)
-    # What is there already comes last: mistakes in the command are told before.
-    for option, path in (("--model", model), ("--plot", plot), ("--report", page)):
-        check_not_the_table(table, option, path)
-    check_new("--model", model, (MODEL,), force)
-    check_new("--plot", plot, PICTURES, force)
-    check_new("--report", page, (".html", ".htm"), force)
+    chosen = chosen_kinds(kinds or [], table)
+    inputs, places = chosen_columns(table, target, lat, lon, columns, drop, chosen)
+    _check_outputs(table, model, plot, page, force)  # after mistakes in the command
 
     from gzkcore._util.memory import PeakMemory
 
@@ -204,21 +212,21 @@ def fit(
         report("starting", None)
         from .fit_frame import fit_frame
         from .frame_rows import read_rows
+        from .inputs import place_names
         from .page import write_page
         from .pictures import draw_frame
-        from .recipes import places_among
         from .show_frame import next_step, print_frame, to_dict
 
         rows = read_rows(
             table, target, inputs, places=places, classify=classify, test_fraction=test_fraction,
-            drop_missing=drop_missing, seed=seed, report=report,
-            say=notes.append, most_bytes=most, by=by, weights=weights, regress=regress,
+            drop_missing=drop_missing, seed=seed, report=report, say=notes.append,
+            most_bytes=most, by=by, weights=weights, regress=regress, kinds=chosen,
         )  # fmt: skip
         notes[:0] = table.notes
         notes.extend(_hints(rows, by))
         found = fit_frame(rows, model, learner, report)
         notes.extend(found.verdict.failed if found.verdict else [])
-        if plot is not None and found.places is None and places_among(found.model):
+        if plot is not None and found.places is None and place_names(found.model):
             notes.append(
                 "the picture is no map, since a map shows what is predicted from places alone; "
                 "--lat and --lon fit these"
@@ -248,6 +256,17 @@ def fit(
         print_frame(result)
     if failed or page_failed:
         raise ValueError(". ".join(filter(None, [failed, page_failed])))
+
+
+def _check_outputs(
+    table: "Table", model: Path, plot: Path | None, page: Path | None, force: bool
+) -> None:
+    """Raise ValueError where a file can't be written, or would replace one."""
+    for option, path in (("--model", model), ("--plot", plot), ("--report", page)):
+        check_not_the_table(table, option, path)
+    check_new("--model", model, (MODEL,), force)
+    check_new("--plot", plot, PICTURES, force)
+    check_new("--report", page, (".html", ".htm"), force)
 
 
 def _learner_options(
@@ -286,8 +305,8 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
 
     from .hints import about_dates, about_decades
 
-    recipe, by_chance = rows.recipe, not by.columns and len(rows.truth)
-    kinds = zip(recipe.columns, recipe.kinds, strict=True)
-    dates = [name for name, kind in kinds if kind == DATE and len(np.unique(rows.train[name])) > 1]
+    kinds, by_chance = rows.inputs.kinds, not by.columns and len(rows.truth)
+    of_dates = [name for name, kind in kinds.items() if kind == DATE]
+    dates = [name for name in of_dates if len(np.unique(rows.train[name])) > 1]
     told = about_dates(dates) if by_chance else ""
-    return [*filter(None, [told, "" if rows.classify else about_decades(recipe.target, rows.y)])]
+    return [*filter(None, [told, "" if rows.classify else about_decades(rows.target, rows.y)])]

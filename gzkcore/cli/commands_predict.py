@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gzkcore.rows.files import Table
     from gzkcore.rows.text import Reading
 
-    from .recipes import Recipe
+    from .inputs import Inputs
 
 
 @reads_a_table
@@ -94,7 +94,7 @@ def predict(
     from gzkcore.rows.files import open_table
     from gzkcore.rows.text import DEFAULT
 
-    from .recipes import recipe_in
+    from .inputs import forms_of, inputs_of, table_of
 
     started = time.perf_counter()
     if (data is None) == (grid is None):
@@ -109,7 +109,7 @@ def predict(
         option = f"--{of_tables[0].replace('_', '-')}"
         raise ValueError(f"{option} is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
-    recipe = recipe_in(model, fitted)
+    known = table_of(model, fitted)
     labels = hasattr(fitted, "classes_")
     if std and labels:
         raise ValueError(
@@ -117,15 +117,15 @@ def predict(
         )
     if probabilities and not labels:
         raise ValueError(f"--probabilities: {model} predicts numbers, not labels; use --std")
-    name = name or f"PREDICTED_{recipe.target}"
+    name = name or f"PREDICTED_{known.target}"
     of_text = output.suffix.lower() in OF_TEXT
-    predictor = _Predictor(fitted, recipe, name, std, probabilities, of_text, force)
+    predictor = _Predictor(fitted, inputs_of(fitted), name, std, probabilities, of_text, force)
     with collected_notes() as notes:
         if data is not None:
-            if reading.missing == DEFAULT.missing and recipe.missing:
-                reading = reading._replace(missing=frozenset(recipe.missing))
+            if reading.missing == DEFAULT.missing and known.missing:
+                reading = reading._replace(missing=frozenset(known.missing))
             table = open_table(data, reading)
-            table.forms, table.no_formulas = dict(recipe.forms), no_formulas
+            table.forms, table.no_formulas = forms_of(fitted), no_formulas
             done = _predict_table(table, output, predictor, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
@@ -171,8 +171,8 @@ def _named(columns: list[str]) -> str:
 def _predict_table(
     table: "Table", output: Path, predictor: "_Predictor", notes: list[str]
 ) -> dict[str, Any]:
-    recipe, new = predictor.recipe, predictor.new
-    table.require(recipe.columns, of_model=True)
+    inputs, new = predictor.inputs, predictor.new
+    table.require(inputs.columns, of_model=True)
     check_output(table, output, list(new), predictor.force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
         raise ValueError(
@@ -184,12 +184,12 @@ def _predict_table(
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
-        rows: Any = recipe.read(table, n_rows, piece)
+        rows: Any = inputs.read(table, n_rows, piece)
         n_rows += len(rows)
         return predictor(rows)
 
     with options_named(drops=False, columns=False), progress() as report:
-        for done in table.append(recipe.columns, compute, new, output):
+        for done in table.append(inputs.columns, compute, new, output):
             report("predicting", done)
     notes += [*table.notes, *filter(None, (drift.remark("data row {}", 1) for drift in drifts))]
     return {"rows": n_rows}
@@ -201,16 +201,17 @@ def _predict_grid(
     import numpy as np
 
     from .grid import CELLS_AT_A_TIME, check_grid_output, grid_of, window_asked, write_grid
-    from .recipes import rows_at
+    from .inputs import rows_at
 
-    recipe, new = predictor.recipe, predictor.new
-    asked = window_asked(step, window, recipe.window)
+    known, new = predictor.fitted.table_, predictor.new
+    asked = window_asked(step, window, known.window)
     cells = grid_of(step, asked)
-    take = rows_at(predictor.fitted, recipe)
+    take = rows_at(predictor.fitted)
     if take is None:
         raise ValueError(
-            f"--grid: {model} predicts from {first_of(recipe.columns)}, not from places alone; "
-            "give a table with these columns, or fit latitude and longitude with --lat and --lon"
+            f"--grid: {model} predicts from {first_of(predictor.inputs.columns)}, not from places "
+            "alone; give a table with these columns, or fit latitude and longitude with --lat and "
+            "--lon"
         )
     labels = hasattr(predictor.fitted, "classes_")
     check_grid_output(output, labels, list(new), predictor.force)
@@ -220,7 +221,7 @@ def _predict_grid(
             parts.append(predictor(take(places[end - CELLS_AT_A_TIME : end])))
             report("predicting", min(1.0, end / len(places)))
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
+        write_grid(output, cells, dict(zip(new, columns, strict=True)), known.target)
     return {"rows": math.prod(cells.shape), "shape": list(cells.shape), "window": [*asked]}
 
 
@@ -228,12 +229,12 @@ class _Predictor:
     """A function from the rows of a model to the new columns, rounded for files of text."""
 
     def __init__(
-        self, fitted: Any, recipe: "Recipe", name: str, std: bool, shares: bool, of_text: bool,
+        self, fitted: Any, inputs: "Inputs", name: str, std: bool, shares: bool, of_text: bool,
         force: bool,
     ) -> None:  # fmt: skip
         import numpy as np
 
-        self.fitted, self.recipe, self.std, self.shares = fitted, recipe, std, shares
+        self.fitted, self.inputs, self.std, self.shares = fitted, inputs, std, shares
         self.of_text, self.force = of_text, force
         classes: Any = getattr(fitted, "classes_", None)
         # The names and types of the new columns.

@@ -87,7 +87,7 @@ def draw_column(
         else:
             axes[0].plot(where, mean, color=color, label=label)
             axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
-    target = as_written(fitted_to(fit.rows.recipe.target, LONG_NAME))
+    target = as_written(fitted_to(fit.rows.target, LONG_NAME))
     if fit.rows.classify:
         axes[0].legend(title=target, fontsize="small")
     axes[0].set_ylabel("probability" if fit.rows.classify else f"predicted {target}")

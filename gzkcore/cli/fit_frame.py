@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers, Report
 from gzkcore.learn.held_out import FOLDS
+from gzkcore.tabular.fitted_table import FittedTable
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .frame_rows import FrameRows
+from .inputs import place_alone, place_names
 from .maps import window_of
 from .output import if_interrupted
-from .recipes import place_names, places_among
 from .verdict import Tested, Verdict, judge_model
 
 
@@ -39,17 +40,17 @@ def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: Repo
     started = time.perf_counter()
     model = _learned(rows, slice(None), options, report)
     took = time.perf_counter() - started
-    shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
+    shares = zip(rows.inputs.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
-    recipe, names, verdict = rows.recipe, place_names(model, rows.recipe), None
-    places = None if names is None else np.column_stack([rows.train[name] for name in names])
-    if places is not None:
-        recipe = replace(recipe, window=[*window_of(places)])
-    model.recipe_ = asdict(recipe)
+    place, places, verdict = place_alone(model), None, None
+    model.table_ = FittedTable(rows.target, rows.missing, rows.inputs.west)
+    if place is not None:
+        places = np.column_stack([rows.train[name] for name in place.names])
+        model.table_.window = [*window_of(places)]
     model.save(path)
     if len(rows.truth):
         with if_interrupted(path, f"{path} has the model, which was not tested"):
-            tried = _tried(list(importances), places_among(model)) if names is None else {}
+            tried = _tried(list(importances), place_names(model)) if place is None else {}
             tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
             if rows.folds is not None:
                 tested = _learned_in_turn(rows, options, report)
@@ -69,7 +70,7 @@ def _learned(
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
-    model = learner(**options)
+    model = learner(**options, columns=rows.chosen or None)
     model._on_stage = report
     if rows.source is not None:
         return model.fit(rows.source)

@@ -1,8 +1,8 @@
 """The rows of a table that `gzkcore fit` learns from, and those held out."""
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,18 @@ from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
     Frame,
-    are_booleans,
-    as_booleans,
+    FrameSample,
     kind_of,
     read_frame,
     typed,
 )
-from gzkcore.rows.index import is_comment
 from gzkcore.rows.text import DATE, NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
-from gzkcore.tabular.columns.cells import FEW_LEVELS, mostly_different
+from gzkcore.tabular.columns.category import doubt_of_texts
+from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
+from gzkcore.tabular.columns.chosen import DEGREES, SCALES
+from gzkcore.tabular.columns.left_out import is_no_column, reason_of
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -46,12 +47,21 @@ from .hints import (
     doubtful_texts,
     numbering_columns,
 )
+from .inputs import Inputs
 from .output import Say
-from .recipes import Recipe
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
 FAR_MORE = 1.5  # times the share asked for, from which on the share held out is told
+# Why columns are left out before a learner sees them, by the reasons of `LeftOut`.
+LEFT_OUT = {
+    "empty": "they have no value",
+    "index": "they have no name and hardly a value (--keep {} takes them back)",
+    "names": "more than half of their texts differ (--as NAME=category keeps one)",
+}
+# What files must hold for a kind that is chosen; for others they hold text.
+FILE_KINDS = {"date": DATE, **dict.fromkeys((*SCALES, *DEGREES), NUMBER)}
+NO_KINDS: Mapping[str, Any] = {}  # that a user has chosen
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 
@@ -62,7 +72,8 @@ class FrameRows:
     Where each fifth is held out in turn, both are all rows.
     """
 
-    recipe: Recipe
+    target: str
+    inputs: Inputs
     classify: bool  # whether targets are labels
     train: Frame
     y: Values
@@ -72,6 +83,8 @@ class FrameRows:
     groups: Integers | None = None  # of the rows of the fit, which are not divided
     weight: Doubles | None = None  # of the rows of the fit
     source: "TableSource | None" = None  # all rows of the fit, of which `train` are some at random
+    missing: list[str] = field(default_factory=list)  # words for a missing value
+    chosen: dict[str, Any] = field(default_factory=dict)  # kinds of columns, see `TableEncoder`
 
 
 @dataclass
@@ -83,7 +96,8 @@ class TableSource:
     """
 
     table: Table
-    recipe: Recipe
+    target: str
+    inputs: Inputs
     target_kind: str
     classify: bool
     drop_missing: bool
@@ -93,9 +107,8 @@ class TableSource:
     n_rows: int = 0  # that the last pass has read
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        recipe, table = self.recipe, self.table
-        kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
-        kinds[recipe.target] = self.target_kind
+        target, table = self.target, self.table
+        kinds = self.inputs.kinds | {target: self.target_kind}
         if self.weights:
             kinds[self.weights] = NUMBER
         n_rows = 0
@@ -103,16 +116,16 @@ class TableSource:
             values = {
                 name: typed(table, name, columns[name], kind, first) for name, kind in kinds.items()
             }
-            rows = np.arange(first, first + len(values[recipe.target]))
+            rows = np.arange(first, first + len(values[target]))
             used = ~hashed_rows(rows, self.test_fraction, self.seed)
-            for name in kinds if self.drop_missing else [recipe.target]:
+            for name in kinds if self.drop_missing else [target]:
                 used &= ~missing_of(values[name])
             values = {name: column[used] for name, column in values.items()}
             n_rows += int(used.sum())
-            y = values.pop(recipe.target)
+            y = values.pop(target)
             if self.classify:
-                y = _as_labels(table, recipe.target, y)
-            frame, rows = recipe.frame(table, rows[used], values), rows[used]
+                y = _as_labels(table, target, y)
+            frame, rows = self.inputs.frame(table, rows[used], values), rows[used]
             more = [self.weights] if self.weights else []
             yield frame, y, *(_weights(table, name, values[name], rows) for name in more)
         self.n_rows = n_rows
@@ -134,52 +147,60 @@ def read_rows(
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed
     weights: str | None = None,
     regress: bool = False,
+    kinds: Mapping[str, Any] = NO_KINDS,
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some.
 
     `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
     target are labels, `regress` whether text in it stands for missing numbers. Without
     `test_fraction` the share held out is `SHARE`, and of few rows each fifth in turn. `say` is told
-    what was left out, and what else to know. The table may take `most_bytes` while it is learned
+    what was left out, and what else to know. `kinds` are those of columns that the user has chosen,
+    see `TableEncoder`. The table may take `most_bytes` while it is learned
     from, by default what is available.
     """
     table.require(by.columns)
     table.of_numbers = target if regress else None
     more = [*by.columns, *([weights] if weights else [])]
     names = [*columns, target, *(name for name in more if name not in columns)]
-    whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
-    if len(whole) < n_rows:
-        say(_about_drawn(table, len(whole), n_rows, most_bytes, by))
+    sample = read_frame(table, names, report, most_bytes, seed, _kinds_in_files(kinds))
+    whole, numbers, n_rows = sample
     n_read = len(whole)
+    if n_read < n_rows:
+        say(_about_drawn(table, n_read, n_rows, most_bytes, by))
     if drop_missing:
-        there = ~np.any([missing_of(whole[name]) for name in (*columns, target)], axis=0)
-        whole, numbers = whole.take(there), numbers[there]
-        if len(whole) < n_read:
-            say(f"{counted(n_read - len(whole), 'row')} with missing values left out")
+        whole, numbers = _complete(sample, [*columns, target], say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], numbers, classify, say)
-    if classify and not asked and (doubt := doubtful_texts(y[there])):
-        _check_target(table, target, y[there])
-        say(f"column {target!r}, the target, is taken for labels: its {doubt}")
-    labels = np.unique(y[there].astype(str)).tolist() if classify else []
-    if told := about_spellings(target, labels):
-        say(told)
+    if classify:
+        _tell_labels(table, target, y[there], asked, say)
     is_every = {*columns, by.groups, weights} >= {*table.beside(target)} - {*table.index}
-    recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
+    inputs, frame = _prepared(table, columns, whole, numbers, places, is_every, kinds, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
     weight = _weights(table, weights, whole[weights][there], numbers[there]) if weights else None
-    known = FrameRows(recipe, classify, frame, y, frame, y, weight=weight)
+    known = FrameRows(
+        target, inputs, classify, frame, y, frame, y, weight=weight,
+        missing=sorted(table.reading.missing), chosen=_chosen_of(inputs, kinds),
+    )  # fmt: skip
     if n_read < n_rows and not by.columns:
         share = SHARE if test_fraction is None else test_fraction
         source = TableSource(
-            table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed, weights
-        )
+            table, target, inputs, kind_of(whole[target]), classify, drop_missing, share, seed,
+            weights,
+        )  # fmt: skip
         test = hashed_rows(numbers[there], share, seed)
         return replace(_parted(known, table, by, test, share), source=source)
     return _divided(known, table, by, column, test_fraction, seed, say)
+
+
+def _complete(sample: FrameSample, columns: list[str], say: Say) -> tuple[Frame, Integers]:
+    """Return the rows that have a value in all of these columns, and their numbers."""
+    there = ~np.any([missing_of(sample.frame[name]) for name in columns], axis=0)
+    if lacking := int((~there).sum()):
+        say(f"{counted(lacking, 'row')} with missing values left out")
+    return sample.frame.take(there), sample.numbers[there]
 
 
 def _about_drawn(
@@ -208,7 +229,7 @@ def _divided(
     seed: int, say: Say,
 ) -> FrameRows:  # fmt: skip
     """Return the rows of the fit and those held out, of rows that are both."""
-    target, y = rows.recipe.target, rows.y
+    target, y = rows.target, rows.y
     groups = _groups(table, by.groups, column) if by.groups and column is not None else None
     rows = replace(rows, groups=groups)
     copies = None if by.columns else _copies(rows.train, y)
@@ -244,7 +265,7 @@ def _parted(
     """Return rows that are both of the fit and of the test without those of the other."""
     train = ~test
     check_shares(share, int(train.sum()), int(test.sum()), *by.columns)
-    _check_target(table, rows.recipe.target, rows.y[train])
+    _check_target(table, rows.target, rows.y[train])
     return replace(
         rows, train=rows.train.take(train), y=rows.y[train], test=rows.test.take(test),
         truth=rows.truth[test], groups=None if rows.groups is None else rows.groups[train],
@@ -348,9 +369,10 @@ def _whole_groups(
 
 
 def _prepared(
-    table: Table, target: str, columns: list[str], whole: Frame, numbers: Integers, places: bool,
-    is_every: bool, say: Say,
-) -> tuple[Recipe, Frame]:  # fmt: skip
+    table: Table, columns: list[str], whole: Frame, numbers: Integers, places: bool,
+    is_every: bool, chosen: Mapping[str, Any], say: Say,
+) -> tuple[Inputs, Frame]:  # fmt: skip
+    """Return the columns that the model is given, and as a frame; tell what is left out."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
         for name, kind in kinds.items():
@@ -360,59 +382,59 @@ def _prepared(
         start, end = widest_gap(longitudes) if longitudes.size else (0.0, 0.0)
         # At the date line, unless it cuts the data apart.
         west = from_west((start + end) / 2) if end - start >= GAP else -180.0
-        recipe = Recipe(target, columns, list(kinds.values()), places=True, west=west)
-        return recipe, recipe.frame(table, numbers, whole.values)
-    empty = [name for name in columns if missing_of(whole[name]).all()]
-    stray = [n for n in columns if n in table.doubtful and is_comment(n, whole[n])]
-    texts = {name: _few_texts(whole[name]) for name in columns if kinds[name] == TEXT}
-    names = [name for name, few in texts.items() if few is None]
-    guesses = [about_spellings(name, few or []) for name, few in texts.items()]
-    for told in filter(None, [*guesses, *(about_blocks(name, whole[name]) for name in texts)]):
-        say(told)
-    if empty:
-        say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
-    doubts = {name: doubtful_texts(whole[name]) for name in texts}
-    if stray:
-        told = listed(stray)
-        what = "left out, since they have no name and hardly a value"
-        say(f"{what}: {told}; --keep {shlex.quote(told)} takes them back")
-    if plain := [name for name in names if not doubts[name] and name not in stray]:
-        say(f"left out, since more than half of their texts differ: {', '.join(plain)}")
-    for name, doubt in doubts.items():
-        if doubt and name not in stray:
-            done = "left out" if name in names else "taken for categories"
-            say(f"column {name!r} is {done}: its {doubt}")
-    kept = [name for name in columns if name not in (*empty, *stray, *names)]
+        inputs = Inputs(kinds, west)
+        return inputs, inputs.frame(table, numbers, whole.values)
+    cells, _ = cells_of(Frame({name: whole[name] for name in columns}))
+    reasons = {}
+    for column in cells:
+        column.chosen = "yes" if column.name in chosen else ""
+        is_none = column.name in table.doubtful and is_no_column(column)
+        reasons[column.name] = "index" if is_none else reason_of(column)
+        if kinds[column.name] == TEXT and not (is_none or column.chosen):
+            _tell_texts(column, whole[column.name], say)
+    for reason, why in LEFT_OUT.items():
+        if names := [name for name in columns if reasons[name] == reason]:
+            say(f"left out, since {why.format(shlex.quote(listed(names)))}: {listed(names)}")
+    used = [name for name in columns if reasons[name] not in LEFT_OUT]
     if is_every:  # who names them knows them
-        named = [name for name in kept if kinds[name] == NUMBER]
+        named = [name for name in used if kinds[name] == NUMBER]
         values = np.column_stack([np.empty((len(whole), 0)), *(whole[name] for name in named)])
         ends = values.min(axis=0), values.max(axis=0)
         ranges = numbering_columns(named, numbers, values, len(whole), ends)
-        if ranges and (told := about_row_numbers(ranges, kept)):
+        if ranges and (told := about_row_numbers(ranges, used)):
             say(told)
-    if not kept:
+    if not used:
         raise ValueError(
             f"{table.path}: every column is empty, or holds text with a different value in more "
             "than half of the rows, so that there is nothing to predict from; choose other columns"
         )
-    recipe = Recipe(
-        target, kept, [kinds[name] for name in kept],
-        seen={name: few for name, few in texts.items() if few and name in kept},
-        forms={name: form for name, form in table.forms.items() if form and name in kept},
-        missing=sorted(table.reading.missing),
-    )  # fmt: skip
-    return recipe, recipe.frame(table, numbers, whole.values)
+    inputs = Inputs({name: kinds[name] for name in used})
+    return inputs, inputs.frame(table, numbers, whole.values)
 
 
-def _few_texts(column: Values) -> list[str] | None:
-    """Return the different texts of a column, none of many; None if they only tell rows apart."""
-    there = [text for text in column if text is not None]
-    texts = {*there}
-    if mostly_different(len(texts), len(there)):
-        return None
-    if are_booleans(texts):
-        texts = {*as_booleans(np.array([*texts], dtype=object))}
-    return sorted(texts) if len(texts) <= FEW_LEVELS else []
+def _tell_texts(cells: Cells, texts: Values, say: Say) -> None:
+    """Tell what is doubtful in a column of text."""
+    levels = [text for text in cells.levels[0] if text]
+    done = "left out" if cells.only_tells_rows_apart() else "taken for categories"
+    remarks = [
+        about_spellings(cells.name, levels if len(levels) <= FEW_LEVELS else []),
+        about_blocks(cells.name, texts),
+        str(doubt_of_texts(cells, done) or ""),
+    ]
+    for line in filter(None, remarks):
+        say(line)
+
+
+def _kinds_in_files(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Return what files must hold for the kinds of columns that are chosen."""
+    return {name: FILE_KINDS.get(str(kind), TEXT) for name, kind in chosen.items()}
+
+
+def _chosen_of(inputs: Inputs, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the kinds that the learner is to give columns."""
+    if inputs.west is not None:
+        return dict(zip(inputs.columns, DEGREES, strict=True))
+    return {name: kind for name, kind in chosen.items() if name in inputs.kinds}
 
 
 def _targets(
@@ -440,6 +462,15 @@ def _targets(
     if len(np.unique(column[there])) == 2:
         say(f"{target} has two values; gzkcore fit --classify treats them as labels")
     return column, there
+
+
+def _tell_labels(table: Table, target: str, y: Values, asked: bool, say: Say) -> None:
+    """Tell what is doubtful in labels, which were asked for or are text."""
+    if not asked and (doubt := doubtful_texts(y)):
+        _check_target(table, target, y)
+        say(f"column {target!r}, the target, is taken for labels: its {doubt}")
+    if told := about_spellings(target, np.unique(y.astype(str)).tolist()):
+        say(told)
 
 
 def _as_labels(table: Table, target: str, y: Values) -> Values:

@@ -16,7 +16,6 @@ from gzkcore._util.memory import available_memory
 from .arguments import check_free
 from .cells import GLOBE, GridCells, Window
 from .output import rounded
-from .recipes import PLACE
 
 OUTPUTS = (".nc", ".tif", ".tiff", ".csv")
 # The keys of GeoTIFF: values are of areas, places are geographic, by WGS 84, in degrees.
@@ -92,7 +91,7 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     if output.suffix.lower() in (".tif", ".tiff"):
         needs("tifffile", f"writing {output}", "grids")
     for name in names:
-        if (_name(name) if output.suffix.lower() == ".nc" else name) in PLACE:
+        if (_name(name) if output.suffix.lower() == ".nc" else name) in ("latitude", "longitude"):
             raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
     check_free("--output", output, force)
 

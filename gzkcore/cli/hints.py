@@ -127,4 +127,4 @@ def about_blocks(name: str, column: Values) -> str:
 def doubtful_texts(column: Values) -> str:
     """Say what the texts of a column seem to be, and the remedy; "" if they are just text."""
     example, remedy = doubt_in({str(text) for text in column if text is not None})
-    return f"texts such as {example!r} seem to be no text; {remedy}" if example else ""
+    return f"texts such as {example!r} seem to be numbers or dates; {remedy}" if example else ""

@@ -26,9 +26,9 @@ from gzkcore.evaluate.draw import (
 )
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.tabular.columns.number import Number
+from gzkcore.tabular.columns.place import LONGITUDES
 
 from .cells import GLOBE, GridCells, Window
-from .recipes import PLACE
 
 # Elevations in steps, from green at sea level to brown; the last go on.
 UP_TO = (0, 100, 300, 600, 1000, 1500, 2200, 3200)
@@ -394,7 +394,7 @@ def length_km(model: Any, places: Doubles) -> float:
     for column in model.encoder_.columns_:
         if isinstance(column, Number):
             unit = column.scale
-            if column.name == PLACE[1]:
+            if column.name.strip().lower() in LONGITUDES:
                 unit *= math.cos(math.radians(float(np.median(places[:, 0]))))
             if column.quantiles is not None:  # where most values lie: normal scores of -1 and 1
                 unit *= np.diff(np.quantile(column.quantiles, [0.159, 0.841]))[0] / 2

@@ -20,9 +20,9 @@ from gzkcore.sphere.globe import off_globe
 from gzkcore.tabular.columns.place import place_columns
 
 from .effects import draw_column, effect_of
+from .inputs import place_names
 from .maps import draw_map_of_errors, map_of
 from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars, surface_in
-from .recipes import places_among
 from .show_frame import text_of
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _figure(about: str, figure: Any) -> str:
 
 def _effects(fit: "FrameFit", report: Report) -> str:
     """Return pictures of the effects of the most important columns, and of errors along them."""
-    places = fit.importances if fit.places is not None else places_among(fit.model)
+    places = fit.importances if fit.places is not None else place_names(fit.model)
     names = [name for name, share in fit.importances.items() if share > 0 and name not in places]
     names, effects = names[:MOST_COLUMNS], []
     for done, name in enumerate(names):
@@ -150,10 +150,10 @@ def _effects(fit: "FrameFit", report: Report) -> str:
 
 
 def _maps(fit: "FrameFit", report: Report) -> str:
-    recipe, verdict, maps = fit.rows.recipe, fit.verdict, ""
+    verdict, maps = fit.verdict, ""
     if (surface := surface_in(fit)) is not None:
         report("drawing the map", None)
-        target = as_written(recipe.target)
+        target = as_written(fit.rows.target)
         maps = _figure("map", map_of(surface, target, target, narrow=True))
     columns = fit.rows.test.columns
     numbers = [fit.rows.test[columns[i]] for i in place_columns(columns)]

@@ -22,8 +22,8 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
+from .inputs import place_names, rows_at
 from .maps import Surface, length_km, map_of, surface_of
-from .recipes import places_among, rows_at
 from .verdict import LEAST_RISE, wilson
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
     from matplotlib.figure import Figure
 
     if (surface := surface_in(fit)) is not None:
-        target = fit.rows.recipe.target
+        target = fit.rows.target
         save_picture(map_of(surface, f"{target}, fitted to {name}", target), path)
         return
     wide = fit.verdict is not None and has_bars(fit.verdict)
@@ -59,7 +59,7 @@ def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
 
 def surface_in(fit: "FrameFit") -> Surface | None:
     """Return the surface of a fit that predicts numbers from places alone, else None."""
-    take = rows_at(fit.model, fit.rows.recipe)
+    take = rows_at(fit.model)
     if fit.places is None or take is None or fit.rows.classify:
         return None
     km = length_km(fit.model, fit.places)
@@ -74,7 +74,7 @@ def has_bars(verdict: "Verdict") -> bool:
 
 def draw_predictions(axes: Any, fit: "FrameFit", name: str, inches: float = 5.2) -> None:
     """Draw predicted against actual values, or how often each label was predicted for each."""
-    verdict, target = fit.verdict, fit.rows.recipe.target
+    verdict, target = fit.verdict, fit.rows.target
     kind = "training" if verdict is None else "held-out"
     rows = f"{kind} rows of {name}"
     if fit.rows.folds is not None:
@@ -188,7 +188,7 @@ def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
     """
     classify = fit.rows.classify
     # Latitude and longitude are shuffled together, as one column.
-    n_columns = len(fit.rows.recipe.columns) - len(places_among(fit.model)) // 2
+    n_columns = len(fit.rows.train.columns) - len(place_names(fit.model)) // 2
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
     names = told_apart([name for name, _ in bars], LONG_NAME)

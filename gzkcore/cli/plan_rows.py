@@ -19,8 +19,8 @@ from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
 from .held_out import check_rows, check_targets_differ
 from .hints import about_row_numbers, numbering_columns
+from .inputs import check_places
 from .output import MOST_NAMED, options_named
-from .recipes import check_places
 
 # Features are tried on at most so many random rows, with at most so many values.
 DRAWN_ROWS = 1 << 14
@@ -134,7 +134,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
     """Return random rows, standardised or on the globe, and their targets."""
     rows = np.sort(np.random.default_rng(seed).permutation(len(every.y))[:DRAWN_ROWS])
     frame, y = every.train.take(rows), every.y[rows]
-    if every.recipe.places:
+    if every.inputs.west is not None:
         return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
     columns = {name: _standardised(column) for name, column in frame.values.items()}
     if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):

@@ -16,7 +16,6 @@ from .arguments import words_of
 from .baselines import CONSTANTS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table, some_of
-from .recipes import PLACE
 from .verdict import LEAST_RISE
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
     model, rows, verdict = found.model, found.rows, found.verdict
     places = None if model.kernel_ is None else found.places
     told = model.report_.sentences
-    if rows.recipe.places:  # by the names in the table
-        told = [line.replace(", ".join(PLACE), ", ".join(rows.recipe.columns)) for line in told]
     return {
-        "columns": rows.recipe.columns,
-        "kinds": rows.recipe.kinds,
+        "columns": rows.inputs.columns,
+        "kinds": [*rows.inputs.kinds.values()],
         "on_globe": bool(model.encoder_.on_sphere_),
-        "places_alone": rows.recipe.places,
+        "places_alone": rows.inputs.west is not None,
         "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
-from gzkcore._util.state import forget, has, holds, nothing, plain, stored
+from gzkcore._util.state import forget, has, holds, nothing, stored
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_same_class, check_sparse, validate_data
 from gzkcore.features.auto import KernelFeatures
@@ -96,9 +96,6 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     `_state` declares the fitted attributes, see `model_io`: files and checkpoints keep them, and
     the next fit forgets them.
     """
-
-    # recipe_: the table of the command `gzkcore fit`, for `gzkcore predict`.
-    _state = stored(recipe_=plain().if_there())
 
     random_state: Any
 

@@ -30,7 +30,10 @@ ABOUT = (
     rf"\d+ ?{LASTS},? ?\d[\d.: ]*{LASTS}?.*"
 )
 REMEDIES = {
-    "dates": "if they are dates, pass pandas.to_datetime of the column; if numbers, convert them",
+    "dates": (
+        "if they are dates, pass pandas.to_datetime of the column, or name their --date-format in "
+        "the command; if numbers, convert them"
+    ),
     "numbers": "for numbers write all in one unit, or remove it, and convert them",
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }

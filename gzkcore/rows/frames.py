@@ -8,7 +8,7 @@ refused, unless it is a short list of codes.
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +21,19 @@ from gzkcore._util.warn import warn
 from .dates import NEITHER, ORDERS, dates_of
 from .files import Table
 from .text import DATE, NUMBER, TEXT, DoubtError, Meaning, days_of, meaning_of, tell
-from .values import MISSING, Values, as_number, bare, doubtful_point, plain_value
+from .values import (
+    MISSING,
+    Values,
+    as_number,
+    bare,
+    doubtful_point,
+    missing_of,
+    plain_value,
+    texts_of,
+)
 
 KINDS = (NUMBER, DATE, TEXT)
 
-BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
 MONTHS = "^(0[1-9]|1[0-2])[.](19|20)[0-9][0-9]$"  # 03.2017, which is a number too
 # A text of a last row that sums up those above.
@@ -46,10 +54,14 @@ class Frame:
     ----------
     values : dict of ndarray of shape (n_rows,)
         float64 where NaN is missing, datetime64, or objects: text and None.
+    forms : dict of list of str
+        How text had the numbers and dates of columns written, see `text`.
     """
 
-    def __init__(self, values: dict[str, Values]) -> None:
-        self.values = values
+    def __init__(
+        self, values: dict[str, Values], forms: Mapping[str, list[str]] | None = None
+    ) -> None:
+        self.values, self.forms = values, dict(forms or {})
 
     @property
     def columns(self) -> list[str]:
@@ -76,11 +88,12 @@ class Frame:
     def stacked(parts: "Sequence[Frame]") -> "Frame":
         """Return the rows of frames with the same columns."""
         names = parts[0].columns
-        return Frame({name: np.concatenate([part[name] for part in parts]) for name in names})
+        values = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        return Frame(values, parts[0].forms)
 
     def take(self, rows: Integers | NDArray[np.bool_] | slice) -> "Frame":
         """Return some of the rows."""
-        return Frame({name: column[rows] for name, column in self.values.items()})
+        return Frame({name: column[rows] for name, column in self.values.items()}, self.forms)
 
 
 def as_frame(X: Any) -> Any:
@@ -97,17 +110,6 @@ def kind_of(column: Values) -> str:
     return {"f": NUMBER, "M": DATE}.get(column.dtype.kind, TEXT)
 
 
-def are_booleans(texts: set[str]) -> bool:
-    """Say whether texts are true and false, in whatever case."""
-    return {text.lower() for text in texts} <= BOOLEANS.keys()
-
-
-def as_booleans(column: Values) -> Values:
-    """Return a column of text with one spelling of true and of false."""
-    spelt = [BOOLEANS.get(str(value).lower(), value) for value in column]
-    return np.array(spelt, dtype=column.dtype)
-
-
 class FrameSample(NamedTuple):
     """Rows of a table in memory: all, or as many as there is room for, drawn at random."""
 
@@ -122,11 +124,13 @@ def read_frame(
     report: Callable[[str, float], None],
     most_bytes: float | None = None,
     seed: int = 0,
+    kinds: Mapping[str, str] | None = None,
 ) -> FrameSample:
     """Read columns, of a table too large for memory those of some rows; tell how much is read.
 
     The table may take `most_bytes` while it is learned from, by default what the machine has
-    available; the seed decides which rows are drawn.
+    available; the seed decides which rows are drawn. `kinds` are those of some columns, where
+    they are not to be found out.
 
     Raises
     ------
@@ -154,7 +158,7 @@ def read_frame(
         if len(column) == n_rows and (told := _footer(column)):
             where = f"{told!r} in data row {n_rows}, column {name!r}; if so, delete it"
             warn(f"the last row seems to sum up others: {where}", UserWarning)
-        values[name] = typed(table, name, column, rows=numbers)
+        values[name] = typed(table, name, column, (kinds or {}).get(name), numbers)
         if not table.reading.thousands and table.forms.get(name, [])[:2] == [",", "."]:
             grouped[name] = column
     _check_commas(table, grouped, numbers)
@@ -210,11 +214,21 @@ def typed(
 ) -> Values:
     """Return a column of a file, an array or Arrow's, as a column of a frame.
 
-    It has the `kind` that it had in the fit, by default what is found out. `rows` are the number of
-    the first row, or of each.
+    It has the `kind` that it had in the fit, or was chosen, by default what is found out. `rows`
+    are the number of the first row, or of each.
     """
     if isinstance(rows, int):
         rows = rows + np.arange(len(column))
+    values = _typed(table, name, column, kind, rows)
+    if kind != TEXT or values.dtype.kind == "O":
+        return values
+    missing = missing_of(values)
+    texts = texts_of(values.astype(object), missing)
+    texts[missing] = None
+    return texts
+
+
+def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integers) -> Values:
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "US":
             return _of_text(table, name, column.astype(str).tolist(), kind, rows)
@@ -255,8 +269,7 @@ def _or_days(table: Table, name: str, values: Values, kind: str | None, rows: In
     if meant is None:
         return values
     tell(name, values, meant, rows)
-    if kind is None:
-        table.forms[name] = meant.form
+    table.forms.setdefault(name, meant.form)
     return meant.values
 
 
@@ -347,8 +360,7 @@ def _of_text(
         found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
     if found is not None:
         tell(name, values, found, rows)
-        if kind is None:
-            table.forms[name] = found.form
+        table.forms.setdefault(name, found.form)
         return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
     if kind in (None, NUMBER):
         is_text = {text: np.isnan(as_number(text)) for text in plain.values()}

@@ -17,6 +17,7 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or a phone number
+WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
     {
@@ -252,3 +253,21 @@ def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
     gone = {"NAType", "NaTType", "NoneType"}
     missing = [type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v)) for v in values]
     return np.array(missing, dtype=bool)
+
+
+def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
+    """Return levels as text; a missing one has none."""
+    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
+    texts[~missing] = [_text(value) for value in values[~missing]]
+    return texts
+
+
+def _text(value: Any) -> str:
+    """Return one text for a value whatever its type: True, 1 and 1.0 are one level, "1.0 " too."""
+    if isinstance(value, numbers.Integral | np.bool_):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    text = str(value).strip()
+    return text.partition(".")[0] if WHOLE.fullmatch(text) else text

@@ -7,6 +7,7 @@
 
 - `kernel_regressor`, `kernel_classifier`: the estimators; `table_learner`: what they share
 - `columns`: a class for each kind of column; `table_encoder`: columns side by side, as numbers
+- `fitted_table`: what a model knows of the file that it was fitted to
 - `remarks`: what was done to columns, and what is doubtful in them
 - `table_rows`, `table_passes`: the rows to choose by, and tables larger than memory
 - `kernel_search`: the choice of kernel and alpha by `trials` on held-out rows, kept in a `report`

@@ -13,6 +13,7 @@ MOST_NAMED = 8  # columns in a sentence
 # What was done to columns, by kind, in the order of reports.
 DONE = {
     "constant": "left out because they are constant",
+    "empty": "left out because they have no value",
     "index": "left out because they seem to be a saved index or a comment",
     "names": "left out because nearly every row has a different text",
     "dropped": "left out as asked",

@@ -167,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             column.place, column.logarithms = place, self.logarithms
             if column.name in kinds:
                 cells[place] = as_chosen(column, kinds[column.name])
-        none = [is_no_column(column) for column in cells]
+        none = [not (c.chosen or c.looked_at) and is_no_column(c) for c in cells]
         if all(none):
             none = [False] * len(cells)
         cells = [c if is_none else c.read() for c, is_none in zip(cells, none, strict=True)]

@@ -27,7 +27,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
-from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored, text
+from gzkcore._util.state import doubles, flag, has, holds, nothing, number, stored, text
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import (
     check_choice,
@@ -52,6 +52,7 @@ from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import SolveProgress
 
 from .extrapolation import Edge, choose_by_edge
+from .fitted_table import FittedTable
 from .form import AUTO, FORMS, Form, asked_form, best_form
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
 from .report import Candidate, Report
@@ -82,7 +83,7 @@ class TableLearner(BaseEstimator):
         feature_importances_=doubles("n_features_in_"),
         _means=doubles("t"),
         _scales=doubles("t", least=0),
-        recipe_=plain().if_there(),
+        table_=holds(FittedTable).if_there(),
         _of_one_row=flag(),
         _report=holds(Report),
     )

@@ -15,6 +15,7 @@ import gzkcore
 from gzkcore._util.model_io import load
 from gzkcore.cli import commands_fit, frame_rows
 from gzkcore.cli import main as cli
+from gzkcore.cli.inputs import Inputs
 from gzkcore.learn.held_out import hashed_rows
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge import RandomFeatureRidge
@@ -118,9 +119,9 @@ def test_in_a_pass_a_value_of_another_kind_is_named(plain):
     lines = Path("data.csv").read_text().splitlines()
     lines[301] = "x" + lines[301][lines[301].index(",") :]
     Path("data.csv").write_text("\n".join(lines))
-    recipe = frame_rows.Recipe("y", ["a", "b"], ["number", "number"])
+    inputs = Inputs({"a": "number", "b": "number"})
     source = frame_rows.TableSource(
-        tables.open_table("data.csv"), recipe, "number", False, False, 0.1, 0
+        tables.open_table("data.csv"), "y", inputs, "number", False, False, 0.1, 0
     )
     with pytest.warns(UserWarning, match=r"column 'a': 'x' in data row 301: no number"):
         list(source)
@@ -131,10 +132,10 @@ def test_a_pass_leaves_out_what_the_fit_may_not_see(plain):
     gaps = {name: [str(value) for value in column] for name, column in plain.items()}
     gaps["y"][7] = gaps["a"][8] = ""
     write("data.csv", gaps)
-    recipe = frame_rows.Recipe("y", ["a", "b"], ["number", "number"])
+    inputs = Inputs({"a": "number", "b": "number"})
     table, test = tables.open_table("data.csv"), hashed_rows(np.arange(500), 0.1, 0)
     for dropped, out in ((False, [7]), (True, [7, 8])):
-        source = frame_rows.TableSource(table, recipe, "number", False, dropped, 0.1, 0)
+        source = frame_rows.TableSource(table, "y", inputs, "number", False, dropped, 0.1, 0)
         frames, targets = zip(*source, strict=True)
         used = np.setdiff1d(np.flatnonzero(~test), out)
         np.testing.assert_array_equal(np.concatenate(targets), plain["y"][used])
@@ -182,7 +183,7 @@ def test_predictions_are_the_models(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
     model, places = load("model.gzk"), np.column_stack([globe["lat"], globe["lon"]])
-    rows = Frame(dict(zip(("latitude", "longitude"), places.T, strict=True)))
+    rows = Frame(dict(zip(("lat", "lon"), places.T, strict=True)))
     mean, std = model.predict(rows, return_std=True)
     test = hashed_rows(np.arange(400), 0.1, 0)
     rmse = np.sqrt(np.mean(np.square(globe["y"] - mean)[test]))

@@ -14,6 +14,7 @@ from gzkcore.cli import main as cli
 from gzkcore.cli.show_frame import print_frame
 from gzkcore.learn.held_out import hashed_folds, hashed_rows
 from gzkcore.rows.frames import Frame
+from gzkcore.tabular.fitted_table import FittedTable
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -385,23 +386,15 @@ def test_bad_tables(capsys, text, options, reason):
 
 
 @pytest.mark.parametrize(
-    "recipe",
-    [
-        {"foo": 1},
-        ["a"],
-        {"target": "y", "columns": ["a"], "kinds": ["color"]},
-        {"target": "y", "columns": ["a"], "kinds": ["text"], "seen": {"b": ["u"]}},
-        {"target": "y", "columns": ["a"], "kinds": ["text"], "seen": {"a": [1]}},
-        3,
-    ],
+    "wrong", [{"target": 3}, {"missing": [1]}, {"west": "x"}, {"window": [None]}]
 )
-def test_a_recipe_that_is_none(capsys, plain, recipe):
+def test_what_a_model_knows_of_its_table_is_checked(capsys, plain, wrong):
     write("data.csv", plain)
     model = KernelRegressor(cv=2, random_state=0).fit(np.arange(20.0)[:, None], np.arange(20.0))
-    model.recipe_ = recipe
+    model.table_ = FittedTable(**{"target": "y"} | wrong)
     model.save("other.gzk")
     reason = refuse(capsys, "predict", "other.gzk", "data.csv", "--output", "o.csv")
-    assert reason.startswith("other.gzk has a recipe_ that gzkcore fit did not make")
+    assert f"FittedTable.{next(iter(wrong))}" in reason
     assert "o.csv" not in files()
 
 

@@ -111,7 +111,7 @@ def test_columns_without_a_value_are_left_out(capsys, ending):
     parquet.write_table(pyarrow.table(columns), "data.parquet")
     result = run(capsys, "fit", f"data.{ending}", "--target", "y", *UNTESTED)
     assert result["columns"] == ["a"]
-    assert result["notes"] == ["Note: left out, since they have no value: none, ''"]
+    assert result["notes"] == ['Note: left out, since they have no value: none,""']
     reason = refuse(
         capsys, "fit", f"data.{ending}", "--target", "y", "--columns", "none", "--force"
     )
@@ -224,7 +224,7 @@ def test_columns_that_are_dropped(capsys):
     a, b = np.random.default_rng(0).standard_normal((2, 60))
     write("data.csv", {"a": a, "b c": b, "d": b, "y": a})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--drop", '"b c", d', *UNTESTED)
-    assert load("model.gzk").recipe_["columns"] == ["a"]
+    assert load("model.gzk").feature_names_in_.tolist() == ["a"]
     assert result["unused"] == ["b c", "d"]
     given = ["fit", "data.csv", "--target", "y", "--drop"]
     assert "there is no column 'e'" in refuse(capsys, *given, "e")
@@ -239,7 +239,7 @@ def test_weights_are_those_of_the_rows(capsys):
     given = ["fit", "data.csv", "--target", "y", "--weights"]
     run(capsys, *given, "w", *UNTESTED)
     fitted = load("model.gzk")
-    assert fitted.recipe_["columns"] == ["a"]
+    assert fitted.feature_names_in_.tolist() == ["a"]
     in_python = KernelRegressor(random_state=0).fit(pd.DataFrame({"a": a}), y, weight)
     rows = pd.DataFrame({"a": a[:5]})
     np.testing.assert_allclose(fitted.predict(rows), in_python.predict(rows), rtol=1e-6)
@@ -351,9 +351,9 @@ def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
     write("data.csv", {"a": a, "rate": rate, "price": price, "date": dates, "y": a})
     notes = run(capsys, "fit", "data.csv", "--target", "y", *UNTESTED)["notes"]
     told = "".join(notes)
-    assert "column 'date' is left out: its texts such as '01/01/24' may be dates that" in told
+    assert "column 'date' is left out: it holds texts such as '01/01/24'; if they are dates" in told
     assert "--date-format" in told
-    assert "column 'price' is left out: its texts such as '100 €' seem to be numbers; write" in told
+    assert "column 'price' is left out: it holds texts such as '100 €'; for numbers write" in told
 
 
 def test_a_few_texts_with_signs_do_not_tell_of_the_others():
@@ -603,9 +603,47 @@ def test_a_comment_beside_the_table_does_not_predict():
             table, "y", chosen, places=False, classify=False, test_fraction=0, drop_missing=False,
             seed=0, report=lambda *_: None, say=said.append,
         )  # fmt: skip
-        assert rows.recipe.columns == columns
-    told = "left out, since they have no name and hardly a value: "
-    assert told + 'Unnamed: 1,""; --keep \'Unnamed: 1,""\' takes them back' in said
+        assert rows.inputs.columns == columns
+    why = "they have no name and hardly a value (--keep 'Unnamed: 1,\"\"' takes them back)"
+    assert f'left out, since {why}: Unnamed: 1,""' in said
+
+
+def test_a_kind_of_column_may_be_chosen(capsys):
+    rng = np.random.default_rng(0)
+    codes = rng.choice(["01", "1", "001", "7"], 80)
+    grades = rng.choice(["low", "mid", "high"], 80)
+    days = rng.integers(20_240_101, 20_240_128, 80)
+    y = (codes == "01") + 2.0 * (grades == "high") + rng.normal(0, 0.01, 80)
+    write("data.csv", {"code": codes, "grade": grades, "day": days, "odd": days, "y": y})
+    kinds = ["--as", "code=category", "--as", "grade=low,mid,high", "--as", "day=number"]
+    found = run(
+        capsys, "fit", "data.csv", "--target", "y", *kinds, "--as", "odd=drop", *UNTESTED, *QUICK
+    )
+    assert found["columns"] == ["code", "grade", "day"]
+    assert found["kinds"] == ["text", "text", "number"]
+    model = load("model.gzk")
+    assert [column.kind for column in model.encoder_.columns_] == ["category", "category", "number"]
+    assert {*model.encoder_.columns_[0].levels} == {"01", "1", "001", "7"}
+    assert model.encoder_.columns_[1].order == ["low", "mid", "high"]
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "new.csv")
+    told = np.array([float(row["PREDICTED_y"]) for row in read("new.csv")])
+    assert np.abs(told - y).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("a=category,x", "'0' in row 0, which is none of the levels"),
+        ("b=category", "there is no column 'b'"),
+        ("a=text", "must be one of number, log"),
+        ("y=category", "y is no column that is predicted from"),
+        ("c=number", "column 'c': the value is 'u'"),
+    ],
+)
+def test_kinds_that_cannot_be_chosen(capsys, kind, reason):
+    write("data.csv", {"a": range(40), "c": ["u", "v"] * 20, "y": range(40)})
+    told = refuse(capsys, "fit", "data.csv", "--target", "y", "--as", kind)
+    assert reason in told
 
 
 def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):

@@ -29,7 +29,7 @@ def test_netcdf_and_csv_of_features(capsys, globe):
         assert file.variables["latitude"].units == b"degrees_north"
     np.testing.assert_allclose(latitude, np.arange(85, -90, -10.0))
     np.testing.assert_allclose(longitude, np.arange(-175, 180, 10.0))
-    X = Frame({"latitude": np.full(36, 5.0), "longitude": np.array(longitude, dtype=float)})
+    X = Frame({"lat": np.full(36, 5.0), "lon": np.array(longitude, dtype=float)})
     np.testing.assert_allclose(surface[8], load("model.gzk").predict(X), rtol=1e-9)
     assert (std > 0).all()
 

@@ -9,10 +9,11 @@ import pytest
 
 from gzkcore import KernelRidge, Laplacian, Matern, TableEncoder
 from gzkcore.cli import maps
-from gzkcore.cli.recipes import PLACE
 from gzkcore.rows.frames import Frame
 from gzkcore.sphere.globe import EARTH_KM
 from gzkcore.tabular.columns.number import Number
+
+PLACE = ("latitude", "longitude")
 
 
 def box(south, north, west, east, n=500):

@@ -128,7 +128,8 @@ def test_classes_and_columns_of_long_names(monkeypatch):
     columns = [f"the expression of gene {i} in the sample of the tissue" for i in range(20)]
     found = SimpleNamespace(
         rows=SimpleNamespace(
-            recipe=SimpleNamespace(target=LONG, columns=columns),
+            target=LONG,
+            train=SimpleNamespace(columns=columns),
             classify=True,
             folds=None,
             truth=truth,
@@ -177,7 +178,8 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     columns = [SimpleNamespace(names=["a", "b"], kind="place")]
     found = SimpleNamespace(
         rows=SimpleNamespace(
-            recipe=SimpleNamespace(target="y", columns=["a", "b", "c"]),
+            target="y",
+            train=SimpleNamespace(columns=["a", "b", "c"]),
             classify=False,
             folds=None,
             truth=truth,

@@ -161,7 +161,7 @@ def test_ordinals_are_text_and_told():
     texts = ["1st", "2nd", "3rd", *(f"{n}th" for n in range(4, 10))]
     found, _ = column(below("a", texts))
     assert found.tolist() == texts
-    assert "texts such as '1st' seem to be numbers" in doubtful_texts(found)
+    assert "texts such as '1st' seem to be numbers or dates" in doubtful_texts(found)
 
 
 def test_units_that_differ_are_told_and_not_read():
@@ -417,7 +417,7 @@ def test_an_index_by_its_values(name, values, is_index):
     frame = pandas.DataFrame({name: values, "b": np.arange(len(values)) % 2})
     told = pytest.warns(UserWarning, match="a saved index") if is_index else nullcontext()
     with told:
-        kinds = [column["kind"] for column in TableEncoder().fit(frame).columns_]
+        kinds = [getattr(c, "reason", c.kind) for c in TableEncoder().fit(frame).columns_]
     assert (kinds[0] == "index") == is_index
 
 
@@ -425,7 +425,7 @@ def test_a_comment_in_a_frame():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": np.arange(40.0) ** 2, "Unnamed: 7": [*39 * [None], "checked"]})
     with pytest.warns(UserWarning, match="column 'Unnamed: 7' seems to be .* a comment, and is le"):
-        kinds = [column["kind"] for column in TableEncoder().fit(frame).columns_]
+        kinds = [getattr(c, "reason", c.kind) for c in TableEncoder().fit(frame).columns_]
     assert kinds == ["number", "index"]
 
 

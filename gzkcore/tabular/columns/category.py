@@ -24,7 +24,7 @@ from gzkcore.rows.doubts import doubt_in
 from gzkcore.rows.values import Values
 from gzkcore.tabular.remarks import done
 
-from .cells import FEW_LEVELS, LEVELS, TEXTS, Cells
+from .cells import BOOLEANS, FEW_LEVELS, LEVELS, TEXTS, Cells
 from .column import Column, Drift
 
 MOST_COLUMNS, CODE = 256, 128
@@ -76,7 +76,7 @@ class Category(Column):
                 self.order = cells.order
                 self.mean, self.scale = float(ranks.mean()), float(ranks.std()) or 1.0
         if cells.holds == TEXTS and not cells.chosen:
-            doubt_texts(self, cells, "taken for categories")
+            self.doubt(doubt_of_texts(cells, "taken for categories"))
 
     @property
     def all_levels(self) -> list[str]:
@@ -100,7 +100,8 @@ class Category(Column):
         texts = cells[0].as_levels().texts
         if not {*self.all_levels} <= {*SPELT.values(), ""}:
             return texts
-        return np.array([SPELT.get(text, text) for text in texts], dtype=object)
+        spelt = SPELT | BOOLEANS
+        return np.array([spelt.get(text.lower(), text) for text in texts], dtype=object)
 
     def encode(self, values: Values, drift: Any) -> Doubles:
         """Return encoded rows."""
@@ -177,12 +178,10 @@ class LevelDrift(Drift):
         return Remark("new levels", self.column.names, sentence)
 
 
-def doubt_texts(column: Column, cells: Cells, done_to_it: str) -> None:
-    """Warn where texts that were not read as numbers or dates seem to be some."""
+def doubt_of_texts(cells: Cells, done_to_them: str) -> Remark | None:
+    """Return that texts which were not read as numbers or dates seem to be some, if they do."""
     example, remedy = doubt_in({*map(str, cells.values[~cells.missing])})
-    if example:
-        column.doubt(
-            "doubtful text",
-            f"column {cells.name!r} is {done_to_it}: it holds texts such as {example!r}",
-            remedy,
-        )
+    if not example:
+        return None
+    sentence = f"column {cells.name!r} is {done_to_them}: it holds texts such as {example!r}"
+    return Remark("doubtful text", [cells.name], sentence, remedy)

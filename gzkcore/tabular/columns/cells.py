@@ -8,7 +8,6 @@ import datetime
 import decimal
 import functools
 import numbers
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,14 +32,14 @@ from gzkcore.rows.text import (
     meaning_of,
     tell,
 )
-from gzkcore.rows.values import Values, bare, missing_of
+from gzkcore.rows.values import Values, bare, missing_of, texts_of
 
 # What cells hold; those of the first three are numbers, in seconds where they are times.
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
-WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
+BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 FEW_LEVELS = 32  # So few different texts are categories, however many rows there are.
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
@@ -66,8 +65,11 @@ class Cells:
 
     @functools.cached_property
     def texts(self) -> Values:
-        """The values as text; a missing one is empty."""
-        return texts_of(self.values, self.missing)
+        """The values as text; a missing one is empty. True and false have one spelling."""
+        texts = texts_of(self.values, self.missing)
+        if {text.lower() for text in {*texts}} <= {*BOOLEANS, ""}:
+            return np.array([BOOLEANS.get(text.lower(), "") for text in texts], dtype=object)
+        return texts
 
     @functools.cached_property
     def levels(self) -> tuple[Values, Integers]:
@@ -181,7 +183,7 @@ def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]], skipped: set[str
     ]
     if isinstance(X, Frame):
         for cells in columns:
-            cells.looked_at = True
+            cells.looked_at, cells.form = True, X.forms.get(cells.name, [])
             cells.holds = LEVELS if cells.holds == TEXTS else cells.holds
     return columns
 
@@ -312,27 +314,6 @@ def _in_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
         return seconds_of_array(meant.values), DATES
     check_finite(meant.values, name)
     return meant.values, NUMBERS
-
-
-# ---- levels as text
-
-
-def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
-    """Return levels as text; a missing one has none."""
-    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
-    texts[~missing] = [_text(value) for value in values[~missing]]
-    return texts
-
-
-def _text(value: Any) -> str:
-    """Return one text for a value whatever its type: True, 1 and 1.0 are one level, "1.0 " too."""
-    if isinstance(value, numbers.Integral | np.bool_):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return str(int(number)) if number.is_integer() else repr(number)
-    text = str(value).strip()
-    return text.partition(".")[0] if WHOLE.fullmatch(text) else text
 
 
 def mostly_different(n_levels: int, n_values: int) -> bool:

@@ -11,16 +11,16 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from gzkcore._util.wording import in_list
 from gzkcore.rows.dates import seconds_of_array
 from gzkcore.rows.text import DATE, NUMBER, days_of
-from gzkcore.rows.values import missing_of
+from gzkcore.rows.values import missing_of, texts_of
 
-from .cells import DATES, DURATIONS, LEVELS, NUMBERS, TEXTS, Cells, texts_of
+from .cells import DATES, DURATIONS, LEVELS, NUMBERS, TEXTS, Cells
 
 SCALES = ("number", "log", "linear")
 DEGREES = ("latitude", "longitude")
@@ -86,11 +86,11 @@ def as_chosen(cells: Cells, kind: Any) -> Cells:
     return cells if cells.holds in (NUMBERS, DURATIONS) else _refuse(cells, "number")
 
 
-def _as_dates(cells: Cells) -> Any:
+def _as_dates(cells: Cells) -> Cells:
     if cells.holds == NUMBERS:
         days = days_of(cells.values, surely=True)
         if days is None:
-            return _refuse(cells, "date")
+            _refuse(cells, "date")
         seconds = seconds_of_array(days.values)
         return replace(cells, values=seconds, holds=DATES, form=days.form)
     if cells.holds in (LEVELS, TEXTS):
@@ -98,7 +98,7 @@ def _as_dates(cells: Cells) -> Any:
     return cells if cells.holds == DATES else _refuse(cells, "date")
 
 
-def _refuse(cells: Cells, kind: str) -> Any:
+def _refuse(cells: Cells, kind: str) -> NoReturn:
     there = cells.values[~missing_of(cells.values)]
     example = f"{there[0]!r}" if cells.holds in (LEVELS, TEXTS, NUMBERS) else cells.holds
     raise ValueError(

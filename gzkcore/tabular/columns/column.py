@@ -120,8 +120,8 @@ class Column(ABC):
         """Return what was done to the column."""
         return []
 
-    def doubt(self, kind: str, sentence: str, remedy: str = "") -> None:
-        """Warn of what is doubtful in the column, and keep it."""
-        remark = Remark(kind, self.names, sentence, remedy)
-        self.doubts = [*self.doubts, remark]
-        warn(remark)
+    def doubt(self, remark: Remark | None) -> None:
+        """Warn of what is doubtful in the column, if anything is, and keep it."""
+        if remark is not None:
+            self.doubts = [*self.doubts, remark]
+            warn(remark)

@@ -46,7 +46,8 @@ class Date(Number):
         """Warn of a date that may stand for a missing one."""
         if (code := sentinel_of(there / DAY_SECONDS + BEYOND)) is not None:
             day = np.datetime64(round((code - BEYOND) * DAY_SECONDS), "s").astype("M8[D]")
-            self.doubt("code", about_sentinel(f"column {self.name!r}", day, "date"))
+            sentence = about_sentinel(f"column {self.name!r}", day, "date")
+            self.doubt(Remark("code", self.names, sentence))
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return the groups of encoded columns: the date, periods, and if it is missing."""

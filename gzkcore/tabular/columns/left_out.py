@@ -1,6 +1,6 @@
 """Columns that are left out, each with its reason.
 
-- "constant": all values are equal, or all are missing.
+- "constant": all values are equal; "empty": all are missing.
 - "index": a saved index of pandas or row names of R, such as "Unnamed: 0", see
   `gzkcore.rows.index`, or a comment beside the table: a column without a name, and nearly empty.
 - "names": text whose distinct values are more than 32, and more than half of all values: names or
@@ -17,11 +17,11 @@ from gzkcore.rows.index import MOST_ROWS, is_comment, is_index
 from gzkcore.rows.values import Values
 from gzkcore.tabular.remarks import done
 
-from .category import doubt_texts
+from .category import doubt_of_texts
 from .cells import LEVELS, NUMBERS, TEXTS, Cells
 from .column import Column, Drift
 
-REASONS = ("constant", "index", "names", "dropped")
+REASONS = ("constant", "empty", "index", "names", "dropped")
 
 
 class LeftOut(Column):
@@ -29,7 +29,7 @@ class LeftOut(Column):
 
     Attributes
     ----------
-    reason : {"constant", "index", "names", "dropped"}
+    reason : {"constant", "empty", "index", "names", "dropped"}
     alone : bool
         Whether all columns are left out and this one stands for them by a column of zeros, which
         makes all rows alike.
@@ -53,10 +53,11 @@ class LeftOut(Column):
         made = cls(cells.name, cells.place)
         made.reason = reason
         if reason == "names":
-            doubt_texts(made, cells, "left out")
+            made.doubt(doubt_of_texts(cells, "left out"))
         elif reason == "index":
             seems = "seems to be a saved index or a comment, and is left out"
-            made.doubt("index", f"column {cells.name!r} {seems}", "rename it to keep it")
+            sentence, remedy = f"column {cells.name!r} {seems}", "rename it to keep it"
+            made.doubt(Remark("index", made.names, sentence, remedy))
         return made
 
     def parts(self) -> list[tuple[str, list[str]]]:
@@ -76,19 +77,18 @@ def reason_of(cells: Cells) -> str:
     """Return why a column is left out, "" if there is something to learn from it."""
     if cells.chosen == "drop":
         return "dropped"
+    if cells.missing.all():
+        return "empty"
     if cells.holds in (LEVELS, TEXTS):
         if len(cells.levels[0]) < 2:
             return "constant"
         return "names" if cells.only_tells_rows_apart() else ""
     there = cells.values[~cells.missing]
-    same = there.size > 0 and there.min() == there.max()
-    return "constant" if not there.size or (same and not cells.missing.any()) else ""
+    return "constant" if there.min() == there.max() and not cells.missing.any() else ""
 
 
 def is_no_column(cells: Cells) -> bool:
     """Say whether a column is a saved index, or a comment beside the table."""
-    if cells.chosen or cells.looked_at:
-        return False
     may_be_index = cells.holds in (NUMBERS, TEXTS)
     if may_be_index and is_index(cells.name, cells.place, cells.values[:MOST_ROWS].tolist()):
         return True

@@ -155,12 +155,12 @@ class Number(Column):
             return
         if (code := sentinel_of(there)) is not None:
             self.code = code
-            self.doubt("code", about_sentinel(f"column {self.name!r}", code))
+            sentence = about_sentinel(f"column {self.name!r}", code)
+            self.doubt(Remark("code", self.names, sentence))
         if may_be_days and (seem := about_days(self.name, there)):
             example = f"{there[0]:.9g}"
-            self.doubt(
-                "days", f"column {self.name!r} holds numbers such as {example}, which {seem}"
-            )
+            sentence = f"column {self.name!r} holds numbers such as {example}, which {seem}"
+            self.doubt(Remark("days", self.names, sentence))
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return the groups of encoded columns: the number, and whether it is missing."""
