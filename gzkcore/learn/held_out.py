@@ -51,7 +51,10 @@ SAME = 1e-6  # Numbers that differ by less than so many standard deviations are 
 
 
 def folds(n: int, k: int, labels: NDArray[Any] | None = None) -> list[TrainTest]:
-    """Return k folds: row i is in fold i mod k, or, with labels, the i-th row of each class."""
+    """Return k folds: row i is in fold i mod k, or, with labels, the i-th row of each class.
+
+    With labels rows are counted from class to class, so that the first of one needn't be in fold 0.
+    """
     return splits_of(_by_label(np.arange(n) % k, labels), k)
 
 
@@ -84,13 +87,13 @@ def splits_of(fold: Integers, k: int) -> list[TrainTest]:
     return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
-def _by_label(numbers: Integers, labels: NDArray[Any] | None) -> Integers:
-    """Return numbers, dealt to the rows in the order of their labels if there are any."""
+def _by_label(fold: Integers, labels: NDArray[Any] | None) -> Integers:
+    """Return the fold of each row, given those of the rows in the order of their labels, if any."""
     if labels is None:
-        return numbers
-    dealt = np.empty_like(numbers)
-    dealt[np.argsort(labels, kind="stable")] = numbers
-    return dealt
+        return fold
+    of_rows = np.empty_like(fold)
+    of_rows[np.argsort(labels, kind="stable")] = fold
+    return of_rows
 
 
 # ---- some rows, once

@@ -122,9 +122,9 @@ def calibrated(
 ) -> Deviations:
     """Return the deviations with which 95 % of the held-out rows are within 1.96 of them.
 
-    And 95 % of those with a number filled in, which the model takes for as sure as any other:
-    `incomplete` says which rows have one. Columns of one number in `groups` share a length where it
-    is learned how noise varies; None: it is alike.
+    And 95 % of those with a number filled in, which the model takes for as sure as any other.
+    `incomplete` says which rows have one; `groups` number the columns, alike those that share a
+    length of varying noise, and are None where the noise is not to vary.
     """
     errors, spreads, places = [], [], []
     for model, mean, std, test in trials.predictions(best, new_model, return_std=True):
@@ -134,57 +134,57 @@ def calibrated(
         del model
     missed, rows, spread = np.concatenate(errors), np.concatenate(places), Spread.joined(spreads)
     weight, gaps = trials.weights(rows), incomplete[rows]
-    made = Deviations.uncorrected(missed.shape[1])
-    made.usual = _quantile(spread.variances, weight)
+    deviations = Deviations.uncorrected(missed.shape[1])
+    deviations.usual = _quantile(spread.variances, weight)
     if groups is not None and missed.shape[1] == 1:
         sizes = missed * np.sqrt(weight)[:, None]  # as of rows of weight 1
         varying = varying_noise(trials.X[rows], sizes, spread.variances, groups, trials.seed)
         if varying is not None:
-            made.noise, of_rows = varying
+            deviations.noise, of_rows = varying
             missed /= of_rows
             trials.report.say(
                 "The noise varies with the columns: standard deviations of rows are multiplied by "
                 f"{of_rows.min():.2f} to {of_rows.max():.2f}."
             )
 
-    def factors(some: Any) -> Doubles:
+    def factors(some: NDArray[np.bool_]) -> Doubles:
         part = Spread(*(values[some] for values in spread))
-        return widening(missed[some], part, made.usual, weight[some])
+        return widening(missed[some], part, deviations.usual, weight[some])
 
     least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
-    of_complete = factors(slice(None) if gaps.all() else ~gaps)
-    made.factors = np.clip(of_complete, least, MOST_WIDENING)
-    trials.report.say(_about_widening(made.factors))
+    deviations.factors = np.clip(factors(gaps if gaps.all() else ~gaps), least, MOST_WIDENING)
+    trials.report.say(_about_widening(deviations.factors))
     if edge is not None:
-        _widen_beyond(made, trials.on([edge.split], trials.report), best, new_model)
+        _widen_beyond(deviations, trials.on([edge.split], trials.report), best, new_model)
     if not incomplete.any() or gaps.all():
-        return made
+        return deviations
     if gaps.sum() < FEWEST_INCOMPLETE:
-        made.of_incomplete = np.zeros_like(made.factors)
-        said = "are at least that of y: too few such rows were held out to say more"
+        deviations.of_incomplete = np.zeros_like(deviations.factors)
+        sentence = "are at least that of y: too few such rows were held out to say more"
     else:
         # So few rows may look surer than the others by chance; they are not.
-        made.of_incomplete = np.clip(factors(gaps), made.factors, MOST_OF_INCOMPLETE)
-        if (made.of_incomplete < SAME_FACTOR * made.factors).all():
-            return made
-        said = f"are multiplied by {listed(made.of_incomplete)}: less is known of these"
-    trials.report.say(f"Standard deviations of rows with a missing number {said}.")
-    return made
+        deviations.of_incomplete = np.clip(factors(gaps), deviations.factors, MOST_OF_INCOMPLETE)
+        if (deviations.of_incomplete < SAME_FACTOR * deviations.factors).all():
+            return deviations
+        sentence = f"are multiplied by {listed(deviations.of_incomplete)}: less is known of these"
+    trials.report.say(f"Standard deviations of rows with a missing number {sentence}.")
+    return deviations
 
 
-def _widen_beyond(made: Deviations, trials: Trials, best: Candidate, new_model: NewModel) -> None:
+def _widen_beyond(
+    deviations: Deviations, trials: Trials, best: Candidate, new_model: NewModel
+) -> None:
     """Make standard deviations beyond the rows as large as errors at the edge."""
     of_edge = replace(best, of_splits=[best.kernel])
     ((model, mean, std, test),) = trials.predictions(of_edge, new_model, return_std=True)
     errors, spread = mean - trials.Y[test], Spread.of(model, np.asarray(std))
-    errors /= made.varying(trials.X[test])
-    outer = outer_widening(errors, spread, made.usual, made.factors, trials.weights(test))
-    made.outer = np.maximum(outer, made.factors)
-    within = 100 * np.mean(
-        np.abs(errors) <= NORMAL_95 * spread.widened(made.factors, made.usual, made.outer)
-    )
+    errors /= deviations.varying(trials.X[test])
+    usual, factors, weights = deviations.usual, deviations.factors, trials.weights(test)
+    outer = np.maximum(outer_widening(errors, spread, usual, factors, weights), factors)
+    deviations.outer = outer
+    within = 100 * np.mean(np.abs(errors) <= NORMAL_95 * spread.widened(factors, usual, outer))
     trials.report.say(
-        f"Beyond the rows standard deviations are multiplied by {listed(made.outer)}, at most "
+        f"Beyond the rows standard deviations are multiplied by {listed(outer)}, at most "
         f"{MOST_WIDENING:g}; so {within:.0f} % of the rows at the edge are within 1.96 of them."
     )
 

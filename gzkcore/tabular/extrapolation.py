@@ -38,17 +38,16 @@ ROUNDING = 1e-8  # Axes with a smaller share of the largest singular value are r
 # A model ties with the best if its error is at most TIE times as large, and larger by no more than
 # one standard error. With fewer than FEW rows to fit to it is TIE_OF_FEW, and two standard errors.
 TIE, TIE_OF_FEW, FEW = 1.005, 1.1, 200
-ROWS_PER_SLOPE = 4  # With fewer rows to fit to for each slope, no trend is tried.
+ROWS_PER_SLOPE = 4  # With fewer rows to fit to per slope, no trend is tried.
 NOTHING = 1e-12  # A trend that leaves less of the variance of targets is the whole function.
 
 
 @dataclass
 class Edge:
-    """Rows at the edge, and the rows that they are predicted from."""
+    """A split that holds out rows at the edge: the latest by a date, or the farthest."""
 
-    rows: Integers
-    held_out: Integers
-    latest: bool  # The edge is the end of a date, else the farthest rows.
+    split: TrainTest
+    latest: bool
 
     @classmethod
     def of(cls, trials: Trials, groups: Groups, best: Candidate) -> "Edge | None":
@@ -68,12 +67,7 @@ class Edge:
         out = far >= cut if np.mean(far >= cut) <= MOST_AT_EDGE else far > cut
         if not out.any() or not np.ptp(far) > 0:
             return None
-        return cls(rows[~out], rows[out], dates.size > 0)
-
-    @property
-    def split(self) -> TrainTest:
-        """The rows to fit to, and those at the edge."""
-        return self.rows, self.held_out
+        return cls((rows[~out], rows[out]), dates.size > 0)
 
     def sentence(self, error: float, chosen: Candidate, best: Candidate) -> str:
         """Return the error at the edge in words, and what is chosen instead of the best."""
@@ -83,7 +77,7 @@ class Edge:
             else "farthest from the middle of the columns, predicted from the others"
         )
         sentence = (
-            f"Beyond the rows: of {counted(len(self.held_out), 'row')} {where}, the error is "
+            f"Beyond the rows: of {counted(len(self.split[1]), 'row')} {where}, the error is "
             f"{error:#.3g} standard deviations of y, and {chosen.error:#.3g} of rows held out at "
             "random."
         )

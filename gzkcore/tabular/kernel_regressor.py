@@ -230,8 +230,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             least, for a row without a number or place that hardly any training row lacked, and for
             a row with a category that no training row had, unless predictions hardly depend on that
             column, or it has 8 or more categories: then it grows by how much these differ. If the
-            model predicts the mean, the standard deviation is
-            that of y everywhere: 0 if all training targets were equal, NaN after a fit to one row.
+            model predicts the mean, the standard deviation is that of y everywhere: 0 if all
+            training targets were equal, NaN after a fit to one row.
         return_gradient : bool, default=False
             Also return the derivatives of the prediction by each column of numbers; with
             `return_std` their standard deviations too. Not for sources.
@@ -293,27 +293,31 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         rows, unknown = self.encoder_._encoded(X, type(self).__name__)
         if self.model_ is None:
             mean = self._mean(rows)
-            unknown_scales = np.full_like(self._scales, np.nan)
-            std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
+            scales = np.full_like(self._scales, np.nan) if self._of_one_row else self._scales
+            std = np.tile(scales, (len(mean), 1))
         else:
             predicted, std = self.model_.predict(rows, return_std=True)
             mean = self._in_units(predicted)
-            factors = self._deviations.factors_of(self.encoder_.incomplete(rows))
-            guessed = (factors == 0).any(axis=1)
-            by_model, learned = Spread.of(self.model_, std), self._deviations
-            std = by_model.widened(factors, learned.usual, learned.outer) * self._scales
-            std = std * learned.varying(rows)
-            # What is filled in is a guess: predictions are no surer than without any column.
-            spread, doubt = self._spread(rows, unknown)
-            std = np.where(
-                guessed[:, None] | (doubt > std),
-                np.maximum(std, self._scales),
-                np.hypot(std, np.hypot(spread, doubt)),
-            )
+            std = self._corrected(std, rows, unknown)
             varies = self._scales > 0
             std = np.maximum(std, ROUNDING * varies * (np.abs(mean) + self._scales))
         shape = mean.shape[:1] if self._flat else mean.shape
         return mean.reshape(shape), std.reshape(shape)
+
+    def _corrected(self, std: Doubles, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
+        """Return standard deviations in units of the targets, given those of the model."""
+        deviations, spread = self._deviations, Spread.of(self.model_, std)
+        factors = deviations.factors_of(self.encoder_.incomplete(rows))
+        std = spread.widened(factors, deviations.usual, deviations.outer) * self._scales
+        std = std * deviations.varying(rows)
+        # What is filled in is a guess: predictions are no surer than without any column.
+        guessed = (factors == 0).any(axis=1)
+        over_levels, doubt = self._over_variants(rows, unknown)
+        return np.where(
+            guessed[:, None] | (doubt > std),
+            np.maximum(std, self._scales),
+            np.hypot(std, np.hypot(over_levels, doubt)),
+        )
 
     def _with_slopes(self, X: Data, return_std: bool) -> Any:
         check_not_source(X)
@@ -359,11 +363,11 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         factors[(factors == 0).any(axis=1) | unknown.any(axis=1)] = np.nan
         return np.maximum(factors * self._deviations.varying(rows), 1.0)
 
-    def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
-        """Return how means of encoded rows vary with what stands for unknown values.
+    def _over_variants(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return how predictions of encoded rows vary with what may stand for unknown values.
 
         The standard deviation over many levels, of which a new one is another; else how far apart
-        two of these means may be.
+        two predictions may be.
         """
         spread, doubt = np.zeros((2, len(rows), len(self._means)))
         for place in np.flatnonzero(unknown.any(axis=0)).tolist():

@@ -47,21 +47,22 @@ from .trials import ALPHAS, DOUBTED, WORTH_A_STEP, Trials, alphas_about
 BY_NAME = ("gaussian", "matern", "laplacian", "exponential", "rational_quadratic")
 
 FIRST_ALPHAS = ALPHAS[10::2]  # These are tried where no noise was learned, or from too few rows.
-DECADE = 2  # alphas
-LEAST_START = 1e-3  # The search starts there or above, so that a tie goes to the larger alpha.
-MIDDLE_ALPHA = 0.01  # The search starts there for a kernel of which nothing is learned.
+DECADE = 2  # So many alphas are a decade: the step by which they are first tried.
+LEAST_START = 1e-3  # Alphas are first tried there or above, so that a tie goes to the larger one.
+MIDDLE_ALPHA = 0.01  # Alphas are first tried there for a kernel of which nothing is learned.
 
 GUARD_ROWS = 500  # Lengths are learned from so many rows to compare kernels.
 CLOSE = 1.03  # Kernels within so many times the least error are compared by lengths from more rows.
 RARE = 10  # So many rows of other values are added to rows to learn from that are all alike.
-# A search for lengths ends when a step raises the log likelihood of each target of a row by less.
-SETTLED = 3e-4  # Held-out rows don't notice a smaller share of the error.
-FORGOTTEN = 1e-5  # The same where the search starts from lengths that know held-out rows.
+# A search for lengths ends when a step raises the log likelihood of each target of a row by less
+# than SETTLED, a share of the error that held-out rows don't notice; by less than FORGOTTEN if it
+# starts from lengths that know held-out rows.
+SETTLED, FORGOTTEN = 3e-4, 1e-5
 
 KERNELS_TRIED = 3  # So many kernels or more are learned where none is asked for.
 MOST_LENGTHS = 1000  # More encoded columns than this share one length.
 LAPLACIAN_COLUMNS = 40  # A Laplacian of m lengths is tried up to m = 40: gradients take m^2 n^2.
-LITTLE = 0.01  # Periods with less of sum variance / length^2 are left out of the other kernels.
+LITTLE = 0.01  # Columns with a smaller share of sum(variance / length^2) hardly matter.
 ROUGHEST = 0.5  # This smoothness is tried too where all columns have one length, as on the globe.
 # With fewer rows to fit to, learned lengths are often worse than a linear regression. For 160
 # samples of 30 rows the nearly linear kernel made 86 models better and 29 worse; of 100 rows 43
@@ -139,7 +140,7 @@ def choose_kernel(
 
 @dataclass
 class Lesson:
-    """A kernel to learn, and what each of `Lessons.fewer` told of it."""
+    """A kernel to learn, and the kernels learned from each of several sets of rows."""
 
     kernel: Kernel
     groups: Integers | None
@@ -199,7 +200,9 @@ class Lessons:
         matern: Any = start.kernel
         if not np.array_equal(shared, groups.of_levels):
             per_level, same = "one lengthscale per level", Matern(matern.nu, "learn")
-            own = self._of(per_level, self.fewer[-1], same, groups.of_levels, below=start.value)
+            own = self._learned(
+                per_level, self.fewer[-1], same, groups.of_levels, below=start.value
+            )
             if own.value < start.value:
                 name, shared = per_level, groups.of_levels
                 self._n_searches += len(self.rows)
@@ -209,13 +212,14 @@ class Lessons:
         self.learn("one lengthscale", alike, np.where(small, -1, shared))
         for sharing in (shared, groups.of_columns, groups.of_levels):
             if np.count_nonzero(sharing >= 0) <= LAPLACIAN_COLUMNS:
-                begun = start if sharing is shared else None
-                self.learn(name, Laplacian("learn"), sharing, begun)
+                first = start if sharing is shared else None
+                self.learn(name, Laplacian("learn"), sharing, first)
                 break
 
-    def add(self, name: str, kernel: Kernel, alpha: float = MIDDLE_ALPHA) -> None:
+    def add(self, name: str, kernel: Kernel) -> None:
         """Add a kernel of which nothing is learned."""
-        self.starts.append(Candidate(name, kernel, alpha, of_splits=[kernel] * self.n_splits))
+        kernels = [kernel] * self.n_splits
+        self.starts.append(Candidate(name, kernel, MIDDLE_ALPHA, of_splits=kernels))
 
     def learn(
         self,
@@ -226,11 +230,13 @@ class Lessons:
     ) -> LearnedKernel:
         """Learn smoothness from all rows, lengths from those of each split, not far from there."""
         *of_splits, every = self.fewer
-        likeliest = self._of(name, every, kernel, groups, start)
+        likeliest = self._learned(name, every, kernel, groups, start)
         resolved: Any = likeliest.kernel
         if isinstance(kernel, Matern):
             kernel = Matern(resolved.nu, kernel.length_scale)
-        answers = [self._of(name, rows, kernel, groups, likeliest, FORGOTTEN) for rows in of_splits]
+        answers = [
+            self._learned(name, rows, kernel, groups, likeliest, FORGOTTEN) for rows in of_splits
+        ]
         lesson = Lesson(kernel, groups, [*answers, likeliest])
         name = f"{plain_name(resolved)}, {name}"
         self._lessons[name] = lesson
@@ -246,12 +252,12 @@ class Lessons:
         lesson.answers = [
             answer
             if rows.size == few.size
-            else self._of(best.name, rows, lesson.kernel, lesson.groups, answer)
+            else self._learned(best.name, rows, lesson.kernel, lesson.groups, answer)
             for rows, few, answer in zip(self.rows, self.fewer, lesson.answers, strict=True)
         ]
         return replace(best, **lesson.kernels(self.n_splits))
 
-    def _of(
+    def _learned(
         self,
         name: str,
         rows: Integers,
