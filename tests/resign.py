@@ -152,7 +152,7 @@ def _changes(value: Any, parts: Parts, path: tuple[Any, ...]) -> Iterator[tuple[
     elif isinstance(value, list):
         others = [[], value[:-1], value * 2, None, 3]
     else:
-        others = [None, 3, {"class": "Report", "data": {"candidates": [], "sentences": []}}]
+        others = [None, 3, {"class": "Report", "data": {"candidates": [], "remarks": []}}]
         others += [{"class": "Gaussian", "data": {"gamma": 1.0}}, {"tuple": []}, MANY_HARMONICS]
     for other in others:
         if other is not value:

@@ -70,6 +70,7 @@ CLASSES = {
     "LeftOut": "gzkcore.tabular.columns.left_out:LeftOut",
     "Number": "gzkcore.tabular.columns.number:Number",
     "Place": "gzkcore.tabular.columns.place:Place",
+    "Remark": "gzkcore._util.remark:Remark",
     "Report": "gzkcore.tabular.report:Report",
     "Candidate": "gzkcore.tabular.report:Candidate",
     "Deviations": "gzkcore.tabular.deviations:Deviations",

@@ -1,10 +1,13 @@
-"""Remarks: records of what was done to the columns of a table, and of what is doubtful in them.
+"""Remarks: records of what a fit did, and of what is doubtful in the columns of a table.
 
 A remark is a warning too, so that what warns, what reports say and what the command prints are one
 record: `warn(remark)`.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from .state import sequence, stored, text
 
 
 class Remark(UserWarning):
@@ -21,6 +24,8 @@ class Remark(UserWarning):
         What to do about it; "" if nothing need be done.
     """
 
+    _state = stored(kind=text(), columns=sequence(text()), sentence=text(), remedy=text())
+
     def __init__(
         self, kind: str, columns: Sequence[str] = (), sentence: str = "", remedy: str = ""
     ) -> None:
@@ -29,3 +34,7 @@ class Remark(UserWarning):
 
     def __str__(self) -> str:
         return f"{self.sentence}; {self.remedy}" if self.remedy else self.sentence
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain data."""
+        return dict(vars(self))

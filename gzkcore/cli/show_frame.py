@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
-from gzkcore.tabular.columns.place import NO_PLACES
-from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
+from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
 
 from .arguments import words_of
 from .baselines import CONSTANTS
@@ -32,7 +31,6 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
     """Return what a fit has found as plain numbers, texts, lists and dicts."""
     model, rows, verdict = found.model, found.rows, found.verdict
     places = None if model.kernel_ is None else found.places
-    told = model.report_.sentences
     return {
         "columns": rows.inputs.columns,
         "kinds": [*rows.inputs.kinds.values()],
@@ -52,7 +50,9 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "importances": found.importances,
         "error_of_some": verdict.error_of_some if verdict else None,
         "shuffled": verdict.shuffled if verdict else {},
-        "report": told,
+        "report": model.report_.sentences,
+        "remarks": [remark.as_dict() for remark in model.report_.remarks],
+        "doubts": [d.as_dict() for column in model.encoder_.columns_ for d in column.doubts],
     }
 
 
@@ -86,34 +86,36 @@ def text_of(result: dict[str, Any]) -> FrameText:
             else _about_few(result["train_rows"], result["test_rows"])
         )
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
-    *told, _ = result["report"]  # the last is the time
-    told = [f"Kernel: {result['chosen']}.", *told] if result["chosen"] else told
-    region = any(line.startswith(NO_PLACES) for line in told)
-    told = [
-        f"{line} With --lat and --lon they can be drawn as a map."
-        if line.startswith(NO_PLACES)
-        else line
-        for line in told
-        if not (line.startswith(NO_PLACES) and result["lengthscale_km"])
-        and not (line.startswith(RATE_OF_CHOICE) and result["methods"])  # the table tells another
-    ]
     more = "; without --lat and --lon they are used too, but no map can be drawn"
     more *= result["places_alone"]
-    if result["lengthscale_km"]:
-        shorter = " in the direction in which it is shorter" if region else ""
-        told.append(f"Lengthscale{shorter}: {told_km(result['lengthscale_km'])}.")
     return FrameText(
         f"{result['target']} from {first_of(result['columns'])}: {_rows_of(result)}",
         ["", heads[0], "95 % interval", heads[1], "time"],
         [_row(method, [error, "interval", other], written) for method in result["methods"]],
         errors,
         _about_best(result),
-        [f"What was chosen{unit}:", *told],
+        [f"What was chosen{unit}:", *_about_choice(result)],
         _about_columns(result, written),
         _about_sureness(result["sure"]),
         ([f"Left out: {some_of(result['unused'])}{more}"] if result["unused"] else [])
         + result["notes"],
     )
+
+
+def _about_choice(result: dict[str, Any]) -> list[str]:
+    """Return what the report says of the choice that is not said elsewhere."""
+    km, kinds = result["lengthscale_km"], {remark["kind"] for remark in result["remarks"]}
+    elsewhere = ["time", *["error rate of the choice"] * bool(result["methods"])]
+    elsewhere += [DEGREES_AS_NUMBERS] * bool(km)
+    lines = [] if result["chosen"] is None else [f"Kernel: {result['chosen']}."]
+    for remark in result["remarks"]:
+        if remark["kind"] not in elsewhere:
+            on_map = " With --lat and --lon they can be drawn as a map."
+            lines.append(remark["sentence"] + on_map * (remark["kind"] == DEGREES_AS_NUMBERS))
+    if km:
+        shorter = " in the direction in which it is shorter" * (DEGREES_AS_NUMBERS in kinds)
+        lines.append(f"Lengthscale{shorter}: {told_km(km)}.")
+    return lines
 
 
 def print_frame(result: dict[str, Any]) -> None:

@@ -35,8 +35,6 @@ from .trials import Trials
 
 __all__ = ["KernelClassifier"]
 
-RATE_OF_CHOICE = "The error rate on the rows held out for the choice"
-
 
 class KernelClassifier(ClassifierScore, TableLearner):
     """Classification on a table with a learned kernel: `fit` chooses every setting.
@@ -173,7 +171,8 @@ class KernelClassifier(ClassifierScore, TableLearner):
         ]
         predictions, truth, weight = map(np.concatenate, zip(*held_out, strict=True))
         wrong = 100 * np.average(places_of(predictions) != truth, weights=weight)
-        trials.report.say(f"{RATE_OF_CHOICE} is {wrong:.1f} %.")
+        rate = f"The error rate on the rows held out for the choice is {wrong:.1f} %."
+        trials.report.say(rate, "error rate of the choice")
         absent = np.setdiff1d(np.arange(len(self.classes_)), truth)
         if absent.size:  # each counts as one row of its share, of which nothing is known
             middle = np.average(predictions, axis=0, weights=weight)

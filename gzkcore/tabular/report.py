@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gzkcore._util.remark import Remark
 from gzkcore._util.state import flag, holds, ints, nothing, number, sequence, stored, text, whole
 from gzkcore._util.typing import Integers
 from gzkcore._util.wording import seconds_told
@@ -81,19 +82,31 @@ class Candidate:
 
 @dataclass
 class Report:
-    """What a fit did and why: the choice, a table of the candidates, sentences."""
+    """What a fit did and why: the choice, a table of the candidates, remarks.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+    remarks : list of Remark
+        Each has its `kind`, for programs, and its text, ``str(remark)``.
+    """
 
     _state = stored(
         candidates=sequence(holds(Candidate)),
-        sentences=sequence(text()),
+        remarks=sequence(holds(Remark)),
     )
 
     candidates: list[Candidate] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
-    def say(self, sentence: str) -> None:
-        """Add a sentence."""
-        self.sentences.append(sentence)
+    @property
+    def sentences(self) -> list[str]:
+        """The remarks as text."""
+        return [str(remark) for remark in self.remarks]
+
+    def say(self, sentence: str, kind: str = "") -> None:
+        """Add a remark, with a kind if programs look for it."""
+        self.remarks.append(Remark(kind, (), sentence))
 
     def __str__(self) -> str:
         chosen = [candidate.summary() for candidate in self.candidates if candidate.chosen]

@@ -198,7 +198,7 @@ class TableLearner(BaseEstimator):
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
-        report = Report(sentences=[str(remark) for remark in encoder.remarks()])
+        report = Report(remarks=encoder.remarks())
         _tell_codes(Y if used is None else Y[used], report)
         if whole is not None:
             report.say(
@@ -209,7 +209,8 @@ class TableLearner(BaseEstimator):
         self._learn(table, kernel, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
-        report.say(f"The fit took {seconds_told(time.perf_counter() - start)} s in total.")
+        took = seconds_told(time.perf_counter() - start)
+        report.say(f"The fit took {took} s in total.", "time")
         self._report = report
 
     def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:

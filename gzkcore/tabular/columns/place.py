@@ -33,7 +33,7 @@ RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes g
 # airports, five seeds, were -3.4 +- 1.4 % (Alps), -4.1 +- 2.2 (Spain), -.5 +- .2 (Germany), -4.5 +-
 # 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
-NO_PLACES = "Columns used as numbers, not as places on the globe"
+DEGREES_AS_NUMBERS = "degrees as numbers"  # a kind of remark
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 
 
@@ -152,8 +152,8 @@ def remarks_of_degrees(columns: Sequence[Column]) -> list[Remark]:
     )
     if any(column.fills_in for column in degrees):
         why = "Some of their values are missing."
-    sentence = f"{NO_PLACES}: {' and '.join(names)}. {why}"
-    return [Remark("degrees as numbers", names, sentence)]
+    sentence = f"Columns used as numbers, not as places on the globe: {' and '.join(names)}. {why}"
+    return [Remark(DEGREES_AS_NUMBERS, names, sentence)]
 
 
 def by_kilometres(
