@@ -15,35 +15,35 @@ from gzkcore.evaluate.draw import styled
 
 
 @styled()
-def draw_agreement(pairs, rows, label, errors=""):
-    """Draw predicted against actual values as `draw_frame` does."""
+def agreement(pairs, rows="rows of t.csv", label="y"):
+    """Return a figure of predicted against actual values as `draw_frame` draws it."""
     figure = Figure(figsize=(6.4, 6.2), layout="constrained")
-    pictures._draw_agreement(figure.add_subplot(), pairs, rows, label, errors)
-    pictures.save_picture(figure, Path("a.png"))
+    pictures._draw_agreement(figure.add_subplot(), pairs, rows, label, errors="")
+    return figure
+
+
+def shown_ticks(figure):
+    """Return the numbers below the axes of a figure."""
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    low, high = axes.get_xlim()
+    return [text for text in axes.get_xticklabels() if low <= text.get_position()[0] <= high]
 
 
 @pytest.mark.parametrize("n", [300, 3000])
-def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+def test_agreement_of_few_rows_and_of_many(n):
     rng = np.random.default_rng(0)
-    draw_agreement(rng.normal(size=(n, 2)), "rows of t.csv", "y")
-    (figure,) = figures
-    bars = figure.axes[0].child_axes
+    bars = agreement(rng.normal(size=(n, 2))).axes[0].child_axes
     assert len(bars) == (n > pictures.MOST_DOTS)  # with a bar of colours for counts
     if bars:
         ticks = bars[0].get_yticks()
         assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks
 
 
-def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not(monkeypatch):
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not():
     pairs = np.random.default_rng(0).normal(size=(3000, 2))
     pairs[:2] = 100
-    for n in (300, 3000):
-        draw_agreement(pairs[:n], "rows of t.csv", "y")
-    few, many = (figure.axes[0] for figure in figures)
+    few, many = (agreement(pairs[:n]).axes[0] for n in (300, 3000))
     assert few.get_xlim()[1] > 100
     assert "outside" not in few.get_title("left")
     assert many.get_xlim()[1] < 10
@@ -59,18 +59,9 @@ def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not(monke
         (1_000_000.1, 1_000_000.7, ["1,000,000.2", "1,000,000.4", "1,000,000.6"]),
     ],
 )
-def test_numbers_at_axes_are_as_one_prints_them(monkeypatch, low, high, ticks):
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+def test_numbers_at_axes_are_as_one_prints_them(low, high, ticks):
     pairs = np.linspace(low, high, 20)[:, np.newaxis].repeat(2, axis=1)
-    draw_agreement(pairs, "rows of t.csv", "y")
-    figures[0].draw_without_rendering()
-    (axes,) = figures[0].axes
-    ends = axes.get_xlim()
-    shown = [
-        text for text in axes.get_xticklabels() if ends[0] <= text.get_position()[0] <= ends[1]
-    ]
-    assert [text.get_text() for text in shown] == ticks
+    assert [text.get_text() for text in shown_ticks(agreement(pairs))] == ticks
 
 
 def within(figure, text):
@@ -84,66 +75,48 @@ LONG = "relative abundance of the protein (mean of three measurements, in microg
 
 
 @pytest.mark.parametrize("n", [300, 3000])
-def test_long_names_stay_in_the_picture(monkeypatch, n):
+def test_long_names_stay_in_the_picture(n):
     """Titles went on beyond its right edge, and labels beyond its foot."""
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     pairs = np.random.default_rng(0).normal(size=(n, 2))
     pairs[:2] = 100
-    draw_agreement(pairs, f"held-out rows of {'campaign_' * 6}.csv", LONG)
-    (figure,) = figures
+    figure = agreement(pairs, f"held-out rows of {'campaign_' * 6}.csv", LONG)
     axes = figure.axes[0]
     title = axes._left_title
     assert all(within(figure, text) for text in (title, axes.xaxis.label, axes.yaxis.label))
     assert " ".join(title.get_text().split()).startswith(f"Predicted against actual {LONG}")
 
 
-def test_large_numbers_stand_apart(monkeypatch):
+def test_large_numbers_stand_apart():
     """Below an axis each had run into the next."""
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     pairs = np.linspace(0, 1.05e7, 2000)[:, np.newaxis].repeat(2, axis=1)
-    draw_agreement(pairs, "rows of t.csv", "y")
-    figures[0].draw_without_rendering()
-    axes = figures[0].axes[0]
-    ends = axes.get_xlim()
-    boxes = [
-        text.get_window_extent()
-        for text in axes.get_xticklabels()
-        if ends[0] <= text.get_position()[0] <= ends[1]
-    ]
+    boxes = [text.get_window_extent() for text in shown_ticks(agreement(pairs))]
     assert len(boxes) >= 2
     assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def drawn(monkeypatch, target, columns, truth, verdict, model):
+    """Return the figure of a fit with these parts."""
+    figures = []
+    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    train, classify = SimpleNamespace(columns=columns), hasattr(model, "classes_")
+    rows = SimpleNamespace(target=target, train=train, classify=classify, folds=None, truth=truth)
+    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None)
+    pictures.draw_frame(fit, Path("fit.png"), "data.csv")
+    return figures[0]
 
 
 @pytest.mark.slow
 def test_classes_and_columns_of_long_names(monkeypatch):
     """Names squeezed the table of classes, and columns were cut to the same name."""
-    figures = []
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
-    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
     monkeypatch.setattr(pictures, "KernelClassifier", SimpleNamespace)
     classes = np.array([f"a very long name of a class, number {i}" for i in range(20)])
     truth = classes.repeat(5)
     columns = [f"the expression of gene {i} in the sample of the tissue" for i in range(20)]
-    found = SimpleNamespace(
-        rows=SimpleNamespace(
-            target=LONG,
-            train=SimpleNamespace(columns=columns),
-            classify=True,
-            folds=None,
-            truth=truth,
-        ),
-        verdict=SimpleNamespace(
-            shuffled=dict(zip(columns, np.linspace(0.9, 0.1, 20), strict=True)),
-            error_of_some=0.2,
-            predicted=truth,
-        ),
-        model=SimpleNamespace(classes_=classes, encoder_=SimpleNamespace(columns_=[])),
-        places=None,
-    )
-    pictures.draw_frame(found, Path("fit.png"), "data.csv")
-    (figure,) = figures
+    shuffled = dict(zip(columns, np.linspace(0.9, 0.1, 20), strict=True))
+    verdict = SimpleNamespace(shuffled=shuffled, error_of_some=0.2, predicted=truth)
+    model = SimpleNamespace(classes_=classes, encoder_=SimpleNamespace(columns_=[]))
+    figure = drawn(monkeypatch, LONG, columns, truth, verdict, model)
     labels, bars = figure.axes[:2]
     for axes in (labels, bars):
         texts = axes._left_title, axes.xaxis.label, axes.yaxis.label
@@ -161,46 +134,31 @@ def test_classes_and_columns_of_long_names(monkeypatch):
     assert not any(bar.get_ylabel() for bar in figure.axes[2:])  # it would be that of the bars
 
 
-def test_names_are_no_formulas(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    draw_agreement(np.arange(20.0).reshape(10, 2), "rows of $x_{$.csv", "y $x_{$")
+def test_names_are_no_formulas(tmp_path):
+    figure = agreement(np.arange(20.0).reshape(10, 2), "rows of $x_{$.csv", "y $x_{$")
+    figure.savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(("rise", "n_axes"), [(0.9, 1), (1.005, 1), (1.5, 2)])
 def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     """Rises by chance would look like importances."""
-    figures = []
-    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
-    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     truth = np.arange(10.0)
     shuffled = {"a, b": 2.0 * rise, "c": 2.0}
     columns = [SimpleNamespace(names=["a", "b"], kind="place")]
-    found = SimpleNamespace(
-        rows=SimpleNamespace(
-            target="y",
-            train=SimpleNamespace(columns=["a", "b", "c"]),
-            classify=False,
-            folds=None,
-            truth=truth,
-        ),
-        verdict=SimpleNamespace(
-            shuffled=shuffled,
-            error_of_some=2.0,
-            predicted=truth + 1,
-            methods=[{"rmse": 1.0, "r2": 0.8788}],
-        ),
-        model=SimpleNamespace(encoder_=SimpleNamespace(columns_=columns)),
-        places=None,
+    methods = [{"rmse": 1.0, "r2": 0.8788}]
+    verdict = SimpleNamespace(
+        shuffled=shuffled, error_of_some=2.0, predicted=truth + 1, methods=methods
     )
-    pictures.draw_frame(found, Path("fit.png"), "data.csv")
-    assert len(figures[0].axes) == n_axes
-    titles = [axes.get_title("left") for axes in figures[0].axes]
+    model = SimpleNamespace(encoder_=SimpleNamespace(columns_=columns))
+    figure = drawn(monkeypatch, "y", ["a", "b", "c"], truth, verdict, model)
+    assert len(figure.axes) == n_axes
+    titles = [axes.get_title("left") for axes in figure.axes]
     assert not any(" of 3" in title for title in titles)  # all are shown
     assert (
         "10 held-out rows of data.csv; line: perfect\nroot mean squared error 1, R² 0.879"
         in titles[0]
     )
     if n_axes == 2:
-        label = figures[0].axes[1].get_xlabel()
+        label = figure.axes[1].get_xlabel()
         assert label == "rise of the error of 2\nwhen the column is shuffled"
