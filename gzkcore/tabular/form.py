@@ -15,6 +15,7 @@ from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.solve.cost import Room
 from gzkcore.solve.posterior import NEAR_FROM
+from gzkcore.solve.products import expects_linear_time
 
 from .report import Candidate
 from .trials import TOL, Trials
@@ -99,7 +100,7 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
         expected, about = trials.seconds_of(best, n), "about"
     fits = room.whole()
     takes = f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
-    how = ", in linear time" if trials.in_linear_time(best, n) else ""
+    how = ", in linear time" if expects_linear_time(best.kernel, trials.X, n) else ""
     what = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
     if fits and expected <= seconds:
         return whole, what

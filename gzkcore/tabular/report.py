@@ -72,13 +72,6 @@ class Candidate:
         trend = "" if self.slopes is None else ", beside a linear trend"
         return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}{trend}"
 
-    def summary(self) -> str:
-        """Return the report's first sentence, about the chosen candidate."""
-        return (
-            f"Chosen: {self.what()}, with an error of {self.error:.4f} on the held-out rows; it is "
-            "marked > below."
-        )
-
 
 @dataclass
 class Report:
@@ -109,7 +102,12 @@ class Report:
         self.remarks.append(Remark(kind, (), sentence))
 
     def __str__(self) -> str:
-        chosen = [candidate.summary() for candidate in self.candidates if candidate.chosen]
+        chosen = [
+            f"Chosen: {candidate.what()}, with an error of {candidate.error:.4f} on the held-out "
+            "rows; it is marked > below."
+            for candidate in self.candidates
+            if candidate.chosen
+        ]
         table = [*chosen, HEAD, *self._lines(), LEGEND] if self.candidates else []
         return "\n".join([*table, *self.sentences])
 

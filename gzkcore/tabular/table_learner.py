@@ -167,7 +167,9 @@ class TableLearner(BaseEstimator):
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
         if self.max_memory is not None:
             bytes_of("max_memory", self.max_memory)
-        self._check_form()
+        check_choice("form", self.form, FORMS)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
         kernel = searched(self.kernel)
         rng = generator(self.random_state)
         source = self._source(X, y, sample_weight, groups)
@@ -229,12 +231,6 @@ class TableLearner(BaseEstimator):
                     "pass rows in one array, or cv=None or a number of folds without groups"
                 )
         return source_of(X, y, sample_weight)
-
-    def _check_form(self) -> None:
-        """Raise ValueError or TypeError unless form and n_components are as described."""
-        check_choice("form", self.form, FORMS)
-        if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1)
 
     def _learn(
         self,

@@ -13,7 +13,7 @@ from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
-from gzkcore.solve.products import expected_cost, expects_linear_time
+from gzkcore.solve.products import expected_cost
 from gzkcore.solve.system import Equations, KernelSystem, system_of
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import Trend
@@ -21,14 +21,13 @@ from gzkcore.solve.trend import Trend
 from .report import Candidate, Report
 
 ALPHAS = np.logspace(-10, 1, 23)  # All alphas that may be tried: half decades.
-TOL, MAX_ITER = 1e-2, 100  # Of the solver, while kernel and alpha are chosen.
+TOL, MAX_ITER = 1e-2, 100  # The solver's, while kernel and alpha are chosen.
 WORTH_A_STEP = 0.999  # A search ends with the step that leaves a larger share of the error.
-# With fewer rows to fit to, an alpha must be better than larger ones beyond chance.
-DOUBTED = 100
+DOUBTED = 100  # With fewer rows to fit to, alphas must be better than larger ones beyond chance.
 
-# Is told what a fit does, the share that is done (None: unknown), and how it stands.
+# A callable that hears what a fit does, the share that is done (None: unknown), and how it stands.
 OnStage: TypeAlias = Callable[[str, float | None, str], Any]
-# Returns an unfitted model of a kernel, for so many rows.
+# A callable that returns an unfitted model of a kernel, for so many rows.
 NewModel: TypeAlias = Callable[[Kernel, int], Any]
 
 
@@ -250,10 +249,6 @@ class Trials:
         return tried
 
     # -- time ---------------------------------------------------------------------------------
-
-    def in_linear_time(self, best: Candidate, n_rows: int) -> bool:
-        """Say whether products with the kernel of so many rows take linear time."""
-        return expects_linear_time(best.kernel, self.X, n_rows)
 
     def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
