@@ -287,11 +287,11 @@ class Figure2(Experiment):
         for name, equation in itertools.product(self.sets, ("Eq 8", "Eq 9")):
             lines = {}
             for label in ("dense", "FastFood", BLOCK, OURS):
-                each = [
+                errors_of = [
                     (k, values(outcomes, f"{name} / {k}", setup.seeds, f"{equation} {label}"))
                     for k in self.widths
                 ]
-                points = [(k, float(np.mean(errors))) for k, errors in each if errors]
+                points = [(k, float(np.mean(errors))) for k, errors in errors_of if errors]
                 if points:
                     lines[label] = ([p[0] for p in points], [p[1] for p in points])
             if lines:

@@ -64,7 +64,7 @@ def _how_to_get(candidates: tuple[tuple[str, bool, str], ...]) -> str:
 
 
 class Known(NamedTuple):
-    """A set that was found."""
+    """A set that is there."""
 
     name: str
     arrays: Bunch
@@ -87,13 +87,13 @@ class Data:
         self.home, self.download = home, download
         self.used: dict[str, str] = {}
         self.absent: dict[str, str] = {}
-        self.found: dict[str, Known | None] = {}
+        self.known: dict[str, Known | None] = {}
 
     def get(self, name: str) -> Known | None:
         """Return a set, or None if it isn't there."""
-        if name not in self.found:
-            self.found[name] = self._look_for(name)
-        return self.found[name]
+        if name not in self.known:
+            self.known[name] = self._look_for(name)
+        return self.known[name]
 
     def _look_for(self, name: str) -> Known | None:
         reasons = []

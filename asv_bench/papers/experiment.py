@@ -35,14 +35,14 @@ class Cell:
     most: float = math.inf
 
     @property
-    def found(self) -> tuple[float, ...]:
+    def measured(self) -> tuple[float, ...]:
         """The values that are known."""
         return tuple(value for value in self.values if value <= self.most)
 
     @property
     def capped(self) -> int:
         """Number of values that are only known to be above `most`."""
-        return len(self.values) - len(self.found)
+        return len(self.values) - len(self.measured)
 
     @property
     def mean(self) -> float:

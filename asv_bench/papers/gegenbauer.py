@@ -596,8 +596,8 @@ class Table3(Experiment):
 
 def exact_cost(kernel: Any, X: Doubles, labels: Any) -> float:
     """Return `metrics.clustering_cost` without the kernel matrix, for a kernel of diagonal 1."""
-    names, each = np.unique(labels, return_inverse=True)
-    member = (each[:, None] == np.arange(len(names))).astype(np.float64)
+    names, numbers = np.unique(labels, return_inverse=True)
+    member = (numbers[:, None] == np.arange(len(names))).astype(np.float64)
     within = np.zeros(len(names))
     for rows in tiles(len(X), 8 * len(X)):
         within += np.einsum("ij,ij->j", member[rows], kernel(X[rows], X) @ member)

@@ -129,15 +129,13 @@ def choose(paper: str, experiment: str | None = None) -> list[str]:
     if paper == "all" and experiment is None:
         return list(EXPERIMENTS)
     name = f"{paper} {experiment}" if experiment else f"{paper} "
-    found = [
-        each for each in EXPERIMENTS if each == name or (not experiment and each.startswith(name))
-    ]
-    if not found:
+    names = [one for one in EXPERIMENTS if one == name or (not experiment and one.startswith(name))]
+    if not names:
         raise ValueError(
             f"there is no experiment {name.strip()!r}; choose all, gegenbauer, block, or one of "
             f"{', '.join(EXPERIMENTS)}"
         )
-    return found
+    return names
 
 
 def run(
@@ -195,11 +193,10 @@ def run(
     if name not in EXPERIMENTS:
         raise ValueError(f"there is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}")
     experiment = EXPERIMENTS[name]
-    given = seeds is not None
-    count = check_integer("seeds", seeds, 1) if given else experiment.seeds[int(quick)]
+    count = experiment.seeds[int(quick)] if seeds is None else check_integer("seeds", seeds, 1)
     sets = Data(None if data_home is None else Path(data_home), download)
     setup = Setup(quick, count, sets)
-    digests = {f"data {each}": sets.digest(each) for each in experiment.sets}
+    digests = {f"data {of}": sets.digest(of) for of in experiment.sets}
     store = Store(output, "papers", name)
     store.agree({"quick": quick} | {key: one for key, one in digests.items() if one})
     _work(experiment, setup, store, report or (lambda *_: None))
@@ -224,17 +221,17 @@ def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) ->
     for done, job in enumerate(missing, start=len(jobs) - len(missing)):
         report(experiment.name, done / len(jobs), job.key)
         try:
-            found = job.run()
+            outcome = job.run()
         except ValueError as error:  # this method can't take these data: the others go on
-            found = {"failed": str(error)}
-        store.keep(job.key, found)
+            outcome = {"failed": str(error)}
+        store.keep(job.key, outcome)
     report(experiment.name, 1.0, "")
 
 
-def _failures(found: Outcomes) -> Iterator[str]:
-    for key, one in found.items():
-        if "failed" in one:
-            yield f"{key.rpartition(' / ')[0]}: failed ({one['failed']})"
+def _failures(outcomes: Outcomes) -> Iterator[str]:
+    for key, outcome in outcomes.items():
+        if "failed" in outcome:
+            yield f"{key.rpartition(' / ')[0]}: failed ({outcome['failed']})"
 
 
 def _printed(value: float | str | None) -> str:
@@ -246,9 +243,10 @@ def _printed(value: float | str | None) -> str:
 def _measured(cell: Cell) -> str:
     if cell.capped:
         more = f"more than {_brief(cell.most)}"
-        if not cell.found:
+        if not cell.measured:
             return more
-        some = f"{_brief(statistics.fmean(cell.found))} in {counted(len(cell.found), 'seed')}"
+        mean = _brief(statistics.fmean(cell.measured))
+        some = f"{mean} in {counted(len(cell.measured), 'seed')}"
         return f"{some}, {more} in {cell.capped}"
     return _brief(cell.mean) + (f" ± {_brief(cell.spread, 2)}" if len(cell.values) > 1 else "")
 
