@@ -34,11 +34,10 @@ def iterations(options):
                     P = preconditioner_for(choice, kernel, X, ALPHAS, random_state=0)
                 start = time.perf_counter()
                 solution = conjugate_gradients(
-                    KernelOperator(kernel, X.astype(np.float32)),
+                    (KernelOperator(kernel, X.astype(np.float32)), KernelOperator(kernel, X)),
                     np.stack([y, y], axis=1),
                     ALPHAS,
                     preconditioner=P,
-                    exact_product=KernelOperator(kernel, X),
                     tol=TOL,
                 )
                 steps = {

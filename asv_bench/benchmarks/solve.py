@@ -79,9 +79,8 @@ class Precision:
         }
 
     def solve(self, product, alpha, tol):
-        return conjugate_gradients(
-            product, self.y, [alpha], exact_product=self.double, tol=tol, max_iter=2000
-        )
+        products = product, self.double
+        return conjugate_gradients(products, self.y, [alpha], tol=tol, max_iter=2000)
 
     def time_mixed(self, alpha, tol):
         self.calls["mixed"]()

@@ -25,7 +25,7 @@ from gzkcore.rows.sources import Batch, has_rows, in_batch, is_source
 from gzkcore.rows.survey import without_zeros
 
 from .kernel_losses import KernelPoissonRegressor
-from .kernel_ridge import WholeKernel
+from .whole_kernel import WholeKernel
 
 __all__ = ["GradientAccumulator", "average_gradient_outer_product"]
 

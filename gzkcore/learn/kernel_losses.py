@@ -30,18 +30,19 @@ from gzkcore.solve.system import Equations, system_of
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.workers import Workers
 
-from .kernel_ridge import WholeKernel
+from .whole_kernel import WholeKernel
 
 __all__ = ["KernelHuberRegressor", "KernelPoissonRegressor"]
 
-SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
-
-ROUNDING = 1e-12  # of sums of losses
-LEAST_TARGET = 1e-150  # in size: squares of smaller ones are 0
+# Products are as exact as this tolerance of a step's system needs, though Newton's method sets its
+# own, and there are at most so many iterations.
+SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000
+NO_LOSS = 1e-12  # A sum of losses below this share of its terms is a rounding error.
+LEAST_TARGET = 1e-150  # Squares of smaller targets are 0.
 
 
 class KernelLoss(WholeKernel):
-    """What models with the whole kernel and any loss share; a class says by `_loss` which."""
+    """Base of models with the whole kernel and any loss, which a class chooses by `_loss`."""
 
     alpha: float
 
@@ -50,7 +51,7 @@ class KernelLoss(WholeKernel):
         self.__dict__.update(parameters)
 
     def _loss(self) -> Any:
-        """Return what is minimised, a `Loss` for most classes, its parameters checked."""
+        """Return the loss, with its parameters checked: a `Loss` for most classes."""
         raise NotImplementedError
 
     def fit(  # type: ignore[override]  # steps are few and long: nothing is kept of half a fit
@@ -100,15 +101,15 @@ class KernelLoss(WholeKernel):
         del self._workers  # the class has none
 
     def _minimise(self, loss: Any, minimum: Callable[..., Minimum]) -> None:
-        """Find the minimum of a loss, keep it, and tell if it is none."""
-        found, shape = minimum(loss), self._target_shape
-        self.dual_coef_ = found.coef.reshape(len(found.coef), *shape)
-        self.intercept_ = found.intercept.reshape(shape)[()]
-        self.n_iter_, self.residual_ = found.n_iter, found.residual
-        self.converged_ = found.converged
-        if isinstance(found.loss, Huber):
-            self.scale_ = found.loss.scale
-        self._warn_of(found.trouble, "")
+        """Set the fitted attributes from the minimum of a loss, and warn if it is none."""
+        fit, shape = minimum(loss), self._target_shape
+        self.dual_coef_ = fit.coef.reshape(len(fit.coef), *shape)
+        self.intercept_ = fit.intercept.reshape(shape)[()]
+        self.n_iter_, self.residual_ = fit.n_iter, fit.residual
+        self.converged_ = fit.converged
+        if isinstance(fit.loss, Huber):
+            self.scale_ = fit.loss.scale
+        self._warn_of(fit.trouble, "")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -150,9 +151,9 @@ class LossRegressor(KernelLoss):
         if not is_source(X):
             check_scored(y)
         source, model = as_source(X, y, sample_weight), self._for_workers()
-        found: Sequence[Doubles] = reduced(source, _losses_of_batch, _joined, model)
-        check_some_weight(found[1])
-        return found
+        sums: Sequence[Doubles] = reduced(source, _losses_of_batch, _joined, model)
+        check_some_weight(sums[1])
+        return sums
 
     def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:
         """Return the losses that `score` compares, with a row for each prediction."""
@@ -167,7 +168,7 @@ def _losses_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
 
 
 def _joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
-    return [np.concatenate(each) for each in zip(*parts, strict=True)]
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 class KernelPoissonRegressor(LossRegressor):
@@ -281,7 +282,7 @@ class KernelPoissonRegressor(LossRegressor):
         null = weight @ self._losses(targets, np.full(len(targets), mean))
         total = weight @ targets
         if null <= (8 * np.finfo(np.float64).eps) ** 2 * total:  # y is constant
-            return float(deviance <= ROUNDING * total)
+            return float(deviance <= NO_LOSS * total)
         return float(1 - deviance / null)
 
     def _losses(self, y: Doubles, predicted: Doubles) -> Doubles:

@@ -14,7 +14,7 @@ from gzkcore.kernels.general import KernelFunction
 from gzkcore.solve.losses import Pinball, weighted_quantile
 from gzkcore.solve.newton import Minimum
 
-from .kernel_losses import ROUNDING, LossRegressor
+from .kernel_losses import NO_LOSS, LossRegressor
 
 __all__ = ["KernelQuantileRegressor"]
 
@@ -125,27 +125,27 @@ class KernelQuantileRegressor(LossRegressor):
 
     def _minimise(self, loss: Any, minimum: Callable[..., Minimum]) -> None:
         quantiles = np.atleast_1d(loss).tolist()
-        found: dict[float, Minimum] = {}
+        minima: dict[float, Minimum] = {}
         for q in sorted(quantiles, key=lambda q: abs(q - 0.5)):
-            near = sorted(found, key=lambda p: abs(p - q))
-            start = next((found[p] for p in near if found[p].converged), None)
-            found[q] = minimum(Pinball(q), start=start)
-        each = [found[q] for q in quantiles]
+            near = sorted(minima, key=lambda p: abs(p - q))
+            start = next((minima[p] for p in near if minima[p].converged), None)
+            minima[q] = minimum(Pinball(q), start=start)
+        fits = [minima[q] for q in quantiles]
         shape = np.shape(loss)
 
         def shaped(values: Sequence[Any]) -> Any:
             return np.array(values) if shape else values[0]
 
         self.quantile_ = loss
-        self.dual_coef_ = np.hstack([one.coef for one in each]).reshape(-1, *shape)
-        self.intercept_ = np.concatenate([one.intercept for one in each]).reshape(shape)[()]
-        self.n_iter_ = shaped([one.n_iter for one in each])
-        self.residual_ = shaped([one.residual for one in each])
-        self.converged_ = shaped([one.converged for one in each])
-        self.smoothing_ = shaped([getattr(one.loss, "width", 0.0) for one in each])
+        self.dual_coef_ = np.hstack([fit.coef for fit in fits]).reshape(-1, *shape)
+        self.intercept_ = np.concatenate([fit.intercept for fit in fits]).reshape(shape)[()]
+        self.n_iter_ = shaped([fit.n_iter for fit in fits])
+        self.residual_ = shaped([fit.residual for fit in fits])
+        self.converged_ = shaped([fit.converged for fit in fits])
+        self.smoothing_ = shaped([getattr(fit.loss, "width", 0.0) for fit in fits])
         name = "quantile={:g}: " if shape else ""
-        told = [name.format(q) + found[q].trouble for q in quantiles if found[q].trouble]
-        self._warn_of("; ".join(told), "")
+        troubles = [name.format(q) + minima[q].trouble for q in quantiles if minima[q].trouble]
+        self._warn_of("; ".join(troubles), "")
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, None]:
         f, _ = super()._predict(X, return_std)
@@ -157,7 +157,7 @@ class KernelQuantileRegressor(LossRegressor):
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return 1 - (pinball loss) / (pinball loss of the quantile of y), of several the mean.
+        """Return 1 - (pinball loss) / (pinball loss of the quantile of y), the mean of several.
 
         Parameters
         ----------
@@ -165,28 +165,28 @@ class KernelQuantileRegressor(LossRegressor):
             As for `fit`.
         """
         targets, weight, losses = self._scored(X, y, sample_weight)
-        found = []
+        scores = []
         for q, loss in zip(np.atleast_1d(self.quantile_), losses.T @ weight, strict=True):
             constant = weighted_quantile(targets[:, None], weight, float(q))
             least = weight @ _pinball(targets - constant, float(q))
             size = weight @ np.abs(targets)
             alike = least <= 4 * np.finfo(np.float64).eps * size
-            found.append(float(loss <= ROUNDING * size) if alike else 1 - loss / least)
-        return float(np.mean(found))
+            scores.append(float(loss <= NO_LOSS * size) if alike else 1 - loss / least)
+        return float(np.mean(scores))
 
 
-def check_quantiles(given: Any) -> float | Doubles:
+def check_quantiles(quantile: Any) -> float | Doubles:
     """Return a number between 0 and 1, or an array of different ones."""
-    if not isinstance(given, list | tuple | np.ndarray):
-        return check_share("quantile", given)
-    if np.ndim(np.asarray(given, dtype=object)) != 1 or not len(given):
+    if not isinstance(quantile, list | tuple | np.ndarray):
+        return check_share("quantile", quantile)
+    if np.ndim(np.asarray(quantile, dtype=object)) != 1 or not len(quantile):
         raise ValueError(
-            f"quantile={given!r} must be a number > 0 and < 1, or a list of one or more of them"
+            f"quantile={quantile!r} must be a number > 0 and < 1, or a list of one or more of them"
         )
-    found = np.array([check_share(f"quantile[{i}]", each) for i, each in enumerate(given)])
-    if np.unique(found).size < found.size:
-        raise ValueError(f"quantile={given!r} has a value twice; give each value once")
-    return found
+    values = np.array([check_share(f"quantile[{i}]", q) for i, q in enumerate(quantile)])
+    if np.unique(values).size < values.size:
+        raise ValueError(f"quantile={quantile!r} has a value twice; give each value once")
+    return values
 
 
 def _pinball(r: Doubles, quantile: float | Doubles) -> Doubles:

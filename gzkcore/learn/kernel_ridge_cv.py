@@ -28,9 +28,9 @@ from .held_out import (
     splits_by,
     squared_errors,
 )
-from .kernel_ridge import WholeKernelRegressor
 from .regression import check_alphas
 from .ridge_cv import grid_of, results_of
+from .whole_kernel import WholeKernelRegressor
 
 __all__ = ["KernelRidgeCV"]
 
@@ -182,8 +182,8 @@ class KernelRidgeCV(WholeKernelRegressor):
                 raise ValueError(f"cv=None holds rows out, but n_samples={n}; use 2 rows or more")
             labels = self._labels_of(rows.y)
             return random_folds(np.arange(n), generator(self.random_state), labels)[:1]
-        X, (y, used) = rows.X, rows.given or (rows.y, np.arange(n))
-        if rows.given is not None:
+        X, (y, used) = rows.X, rows.of_all or (rows.y, np.arange(n))
+        if rows.of_all is not None:
             X = np.zeros(len(y))
         labels = self._labels_of(y)
         return splits_by(cv, X, y if labels is None else labels, used)

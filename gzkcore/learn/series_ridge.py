@@ -58,11 +58,12 @@ from .regression import Regressor, check_alphas
 
 __all__ = ["SeriesRidge"]
 
-DIGITS = 1e-12  # of transforms of nodes and of predictions
-FACTORED = 2500  # functions of the lowest frequencies, whose system is factored
-FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # of conjugate gradients
-MOST_LEFT = 1e-3  # of the kernel, relative to k(x, x), where a box repeats
-FLOOR = 1e-3  # of the standard deviation of y: noise is not less, or no error were small beside it
+DIGITS = 1e-12  # Transforms of nodes and of predictions have this relative error.
+FACTORED = 2500  # The system of so many functions of the lowest frequencies is factored.
+FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # The first and the least tolerance of conjugate gradients.
+MOST_LEFT = 1e-3  # Where a box repeats, the kernel is at most this share of k(x, x).
+# The noise is at least this share of the standard deviation of y: beside less no error is small.
+FLOOR = 1e-3
 MOST_DEGREE = SAMPLES // FINER
 
 
@@ -70,8 +71,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     """Kernel ridge regression on places in one pass, for dense rows of any number.
 
     The kernel is cut to the first terms of its series: harmonics on the sphere, exponentials in a
-    periodic box. Then one pass over the rows gives all that is needed, in memory that does not
-    depend on their number, for every kernel and alpha (`solved_for`).
+    periodic box. One pass over the rows gives sums for every kernel and alpha (`solved_for`), in
+    memory that does not depend on the number of rows.
 
     Parameters
     ----------
@@ -93,17 +94,17 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     Attributes
     ----------
     moments_ : ExponentialSums
-        All that is kept of the rows.
+        The sums over the rows.
     coef_ : ndarray of shape (n_functions,) or (n_targets, n_functions)
     intercept_ : float or ndarray of shape (n_targets,)
         The mean of y, which is subtracted.
     noise_variance_ : float or ndarray of shape (n_targets,)
         The mean of weights times squared residuals: the variance of the noise of a row of weight 1.
     error_bound_ : float or ndarray of shape (n_targets,)
-        By how much predictions may differ from the exact solution, relative to their standard
-        deviations without noise: at most `tol`.
+        The largest error of a prediction, relative to its standard deviation without noise: at most
+        `tol`.
     missing_std_ : float or ndarray of shape (n_targets,)
-        The standard deviation, before any rows are seen, of what the series leaves out.
+        The prior standard deviation of what the series leaves out.
     n_iter_ : int or ndarray of shape (n_targets,)
         Steps of conjugate gradients.
     n_features_in_ : int
@@ -320,16 +321,16 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
             meridian = np.stack([np.sin(t), np.zeros_like(t), np.cos(t)], axis=1)
             values: Any = self.kernel_(meridian, meridian[:1])
             cosines = cosine_coefficients(values[:, 0])[: FINER * highest[0] + 1]
-            kept, others = np.split(zonal_coefficients(cosines), [highest[0] + 1])
-            total = float((2 * np.arange(len(kept)) + 1) @ np.maximum(kept, 0.0)) / (4 * np.pi)
+            first, others = np.split(zonal_coefficients(cosines), [highest[0] + 1])
+            total = float((2 * np.arange(len(first)) + 1) @ np.maximum(first, 0.0)) / (4 * np.pi)
         else:
             sides = (moments.box[1] - moments.box[0]) * distance.scale
             others = periodic_weights(distance.on_grid, sides, [FINER * most for most in highest])
-            kept = cut(others, highest)
+            first = cut(others, highest)
             others[np.ix_(*[np.arange(-most, most + 1) for most in highest])] = 0.0
-            total = float(np.maximum(kept, 0.0).sum())
+            total = float(np.maximum(first, 0.0).sum())
         own = float(self.kernel_.diag(np.eye(1, dim))[0])
-        return kept, max(float(others.max()), 0.0), max(own - total, 0.0)
+        return first, max(float(others.max()), 0.0), max(own - total, 0.0)
 
     def _highest(self) -> list[int]:
         """Return the highest degree, or frequencies."""
@@ -337,7 +338,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         return highest[:1] if self.moments_.box is None else highest
 
     def _distance(self) -> Distance | None:
-        """Return the distance that the kernel is a function of; None on the sphere."""
+        """Return the distance of which the kernel is a function; None on the sphere."""
         dim = int(self.n_features_in_)
         form, unit = self.kernel_.tile_form(dim), np.eye(dim)
         try:
@@ -356,7 +357,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         )
 
     def _check_box(self, X: Any = None) -> None:
-        """Raise where the kernel reaches round the box, to rows from other rows, or new ones."""
+        """Raise if the kernel reaches round the box, from rows or new rows X to other rows."""
         if self.moments_.box is None:
             return
         low, high = self.moments_.extent
@@ -379,8 +380,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         return kind(angles, weights, DIGITS, np.arange(len(angles[0])))
 
     def _solve(self) -> dict[str, Any]:
-        given = check_alphas(self.alpha, "alpha", self._target_shape)
-        if not (given > 0).all():
+        alpha = check_alphas(self.alpha, "alpha", self._target_shape)
+        if not (alpha > 0).all():
             raise ValueError(f"alpha={self.alpha!r} must be > 0: without noise gaps have no bound")
         self._check_box()
         moments, shape = self.moments_, self._target_shape
@@ -392,7 +393,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         angles, of_nodes = centred.nodes()
         of_nodes /= weight * np.concatenate([[1.0], scale])
-        alphas = np.broadcast_to(given, len(means)) / weight
+        alphas = np.broadcast_to(alpha, len(means)) / weight
         weights, after, left_out = self._series()
         features = self._features(angles, weights)
         together, dense = self._most_together(angles, of_nodes[:, :1])
@@ -406,11 +407,11 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         coef, steps = np.zeros_like(b), np.zeros(len(means), np.intp)
         tol, length = FIRST_TOL, np.linalg.norm(b, axis=0)
         while True:
-            found = conjugate_gradients(
+            solution = conjugate_gradients(
                 product, b, alphas, preconditioner=lowest, tol=max(tol, LEAST_TOL),
                 max_iter=int(max(1, self.max_iter - steps.max())), start=coef,
             )  # fmt: skip
-            coef, steps = found.coef, steps + found.n_iter
+            coef, steps = solution.coef, steps + solution.n_iter
             residual = b - product(coef) - alphas * coef
             # |y - Z c|^2 = y^T y - c^T b - c^T (b - Z^T Z c), of unit weights
             rss = count - (coef * (b + residual + alphas * coef)).sum(axis=0)
@@ -420,13 +421,13 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
             if (bound <= self.tol).all():
                 break
             tol = float((0.5 * self.tol * allowed / length).min())
-            if steps.max() >= self.max_iter or tol < LEAST_TOL or not found.n_iter.any():
+            if steps.max() >= self.max_iter or tol < LEAST_TOL or not solution.n_iter.any():
                 errors = features.product(lowest.solve(residual, np.arange(len(means))))
                 self._refuse(bound, steps, errors, angles)
         noise *= variances * weight
         of_targets = {
             "intercept_": self.y_offset_.ravel() + means, "noise_variance_": noise,
-            "error_bound_": bound, "missing_std_": np.sqrt(left_out * noise / given),
+            "error_bound_": bound, "missing_std_": np.sqrt(left_out * noise / alpha),
             "n_iter_": steps,
         }  # fmt: skip
         return {
@@ -436,10 +437,9 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         }
 
     def _most_together(self, angles: Any, of_nodes: Doubles) -> tuple[float, float]:
-        """Return how many rows lie closer together than the functions can tell apart, at most.
+        """Return the largest number of rows too close for the functions, and its density.
 
-        Also how dense that is. They are summed with a bump of twice the frequencies, (sin(N t / 2)
-        / (N sin(t / 2)))^4.
+        Rows are summed with a bump of twice the frequencies, (sin(N t / 2) / (N sin(t / 2)))^4.
         """
         axes = []
         for most in self._highest():
@@ -449,18 +449,18 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         if self.moments_.box is None:
             weights = zonal_coefficients(axes[0])
         else:
-            each = [np.concatenate([a[:1], a[1:] / 2, a[:0:-1] / 2]) for a in axes]
-            weights = functools.reduce(np.multiply.outer, each)
+            halves = [np.concatenate([a[:1], a[1:] / 2, a[:0:-1] / 2]) for a in axes]
+            weights = functools.reduce(np.multiply.outer, halves)
         bumps = self._features(angles, weights)
         together = float(bumps.product(bumps.transposed_product(of_nodes)).max())
         return together, together / float(weights.flat[0])  # over the integral of the bump
 
-    def _check_series(self, told: float) -> None:
-        """Raise where the rows tell more than the series can represent, relative to the noise."""
-        if told > 1:
+    def _check_series(self, largest: float) -> None:
+        """Raise if the remaining series has an eigenvalue on the rows larger than the noise."""
+        if largest > 1:
             raise ValueError(
                 f"degree={self.degree} cuts kernel={self.kernel_!r} where the rows tell "
-                f"{told:.2g} times as much as the noise, alpha={self.alpha!r}; pass a higher "
+                f"{largest:.2g} times as much as the noise, alpha={self.alpha!r}; pass a higher "
                 "degree, or use KernelRidge, which takes the whole kernel"
             )
 
@@ -474,16 +474,16 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         return self._features(angles, cut(weights, [max(1, int(share * most)) for most in highest]))
 
     def _refuse(self, bound: Doubles, steps: Integers, errors: Doubles, angles: Any) -> None:
-        """Raise for gaps, and say where the solution is least exact."""
+        """Raise for gaps, with the place where the solution is least exact."""
         node = int(np.abs(errors).max(axis=1).argmax())
-        place = [float(each[node]) for each in angles]
+        place = [float(axis[node]) for axis in angles]
         if self.moments_.box is None:
             where = f"latitude {90 - math.degrees(place[1]):.3g}, "
             where += f"longitude {(math.degrees(place[0]) + 180) % 360 - 180:.3g}"
         else:
             low, high = self.moments_.box
             at = low + np.array(place) / (2 * np.pi) * (high - low)
-            where = ", ".join(f"{each:.4g}" for each in at)
+            where = ", ".join(f"{number:.4g}" for number in at)
         raise ValueError(
             f"after {int(steps.max())} steps predictions may be off by {bound.max():.2g} of their "
             f"standard deviations, most likely near {where}, but tol={self.tol:g}: the rows leave "
@@ -508,7 +508,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
 class _Lowest(Preconditioner):
     """The system of the lowest frequencies, factored, and the diagonal of the others.
 
-    The diagonal is that of rows which lie everywhere alike.
+    The diagonal is that of evenly distributed rows.
     """
 
     def __init__(
@@ -524,7 +524,7 @@ class _Lowest(Preconditioner):
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
         alphas = self._alphas[columns]
-        found: Doubles = R / (self._squares[:, None] + alphas)
+        solved: Doubles = R / (self._squares[:, None] + alphas)
         for j, alpha in enumerate(alphas.tolist()):
-            found[self._places, j] = cho_solve((self._factors[alpha], True), R[self._places, j])
-        return found
+            solved[self._places, j] = cho_solve((self._factors[alpha], True), R[self._places, j])
+        return solved

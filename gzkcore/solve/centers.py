@@ -41,24 +41,26 @@ from gzkcore.kernels.products import KernelOperator
 from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums
 from gzkcore.rows.survey import without_zeros
 
+from .preconditioner import Preconditioner
 from .solve import Listener, NotPositiveDefinite, conjugate_gradients, not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
-IN_MEMORY_BYTES = 1 << 30  # rows of an array that are sorted into tiles once, not in every step
-PART_ROWS = 2048  # of the sample, at a time
-MOST_JITTER = 1e-6  # of the largest k(x, x)
+# The rows of an array of at most so many bytes are sorted into tiles once, not in every step.
+IN_MEMORY_BYTES = 1 << 30
+PART_ROWS = 2048  # So many rows of the sample are worked on at a time.
+MOST_JITTER = 1e-6  # The jitter is at most this share of the largest k(x, x).
 
-# The more rows in the sample, the fewer steps, nearly in proportion: with ROOTS sqrt(n) of them the
-# sample costs what the steps do, whatever M is (reckoned with 30e9 flops and 4.5e9 values of the
-# kernel a second). It has LEAST_SAMPLE M of them at least, unless the centres are among them, and
-# never more than MOST_SAMPLE M.
+# The more rows in the sample, the fewer steps, nearly in proportion: with ROOTS sqrt(n) rows the
+# sample costs as much as the steps, whatever M is (with 30e9 flops and 4.5e9 values of the kernel a
+# second). It has at least LEAST_SAMPLE M rows, unless the centres are among them, and at most
+# MOST_SAMPLE M.
 ROOTS, LEAST_SAMPLE, MOST_SAMPLE = 16, 4, 8
 
 
 @dataclass(frozen=True)
 class CentersSolution:
-    """What `solve_centers` found, for each column.
+    """The result of `solve_centers`, for each column.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class CentersSolution:
     converged : ndarray of bool of shape (n_columns,)
         Whether the residual is at most `tol`.
     trouble : str
-        What went wrong with columns that did not converge; "" if all did.
+        Why columns did not converge; "" if all did.
     jitter : float
         The number added to the diagonal of K_MM, so that it has a Cholesky factor, about its
         rounding error. The penalty of each squared coefficient grows by alpha times this number.
@@ -120,7 +122,7 @@ def solve_centers(
     passes : Passes
         Over rows, targets of shape (n_samples,) or (n_samples, n_targets), and weights.
     centers : int or array-like of shape (n_centers, n_features)
-        How many rows to choose uniformly; or the centres, which may be equal.
+        The number of rows to choose uniformly; or the centres, which may be equal.
     alphas : array-like of shape (n_targets,)
         >= 0, one for each target.
     fit_intercept : bool, default=False
@@ -163,8 +165,8 @@ def solve_centers(
     >>> from gzkcore.passes.kernel_passes import Passes
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
     >>> y = np.sin(5 * X[:, 0]) * X[:, 1]
-    >>> found = solve_centers(Gaussian(4.0), Passes.of(X, y), 200, [1e-3], random_state=0)
-    >>> predicted = Gaussian(4.0)([[0.5, 0.5]], found.centers) @ found.coef
+    >>> solution = solve_centers(Gaussian(4.0), Passes.of(X, y), 200, [1e-3], random_state=0)
+    >>> predicted = Gaussian(4.0)([[0.5, 0.5]], solution.centers) @ solution.coef
     >>> bool(abs(predicted[0, 0] - np.sin(2.5) * 0.5) < 0.01)
     True
     """
@@ -184,16 +186,16 @@ def solve_centers(
     if not np.isfinite(squares).all():
         raise ValueError("y is so large that its squares overflow; scale it")
     gram = sample_gram(kernel, chosen, root, product.mean, product.total)
-    found = conjugate_gradients(
+    solution = conjugate_gradients(
         product, targets, shifts, preconditioner=FactoredGram(gram, shifts), tol=tol,
         max_iter=max_iter, progress=progress, checkpoint=checkpoint,
     )  # fmt: skip
     with limit_blas(1):
-        coef = solve_triangular(root, found.coef, check_finite=False)
-    least = np.maximum(squares - np.einsum("ij,ij->j", targets, found.coef), 0.0)
+        coef = solve_triangular(root, solution.coef, check_finite=False)
+    least = np.maximum(squares - np.einsum("ij,ij->j", targets, solution.coef), 0.0)
     return CentersSolution(
-        chosen.centers, coef, mean_y - product.mean @ coef, found.n_iter, found.residual,
-        found.converged, found.trouble, jitter, least, product.n_rows, product.total,
+        chosen.centers, coef, mean_y - product.mean @ coef, solution.n_iter, solution.residual,
+        solution.converged, solution.trouble, jitter, least, product.n_rows, product.total,
     )  # fmt: skip
 
 
@@ -209,12 +211,12 @@ class _Chosen:
     weight: Doubles | None
 
     @classmethod
-    def of(cls, passes: Passes, given: Any, rng: np.random.Generator) -> "_Chosen":
+    def of(cls, passes: Passes, centers: Any, rng: np.random.Generator) -> "_Chosen":
         X, weight, _ = without_zeros(*passes.reader.sample())
         check_some_weight(X.shape[0])
-        n_rows, by_number = passes.reader.n_rows, np.ndim(given) == 0 and not issparse(given)
+        n_rows, by_number = passes.reader.n_rows, np.ndim(centers) == 0 and not issparse(centers)
         if by_number:
-            points, count = None, check_integer("centers", given, 1)
+            points, count = None, check_integer("centers", centers, 1)
             if count > X.shape[0] and n_rows > X.shape[0] and passes.reader.array is None:
                 raise ValueError(
                     f"centers={count} is more than the sample of the source, "
@@ -222,7 +224,7 @@ class _Chosen:
                     "pass the rows as one array or memory map"
                 )
         else:
-            points = check_matrix("centers", given)
+            points = check_matrix("centers", centers)
             count = len(points)
         least = min((1 if by_number else LEAST_SAMPLE) * count, X.shape[0])
         size = max(least, min(MOST_SAMPLE * count, int(ROOTS * n_rows**0.5), X.shape[0]))
@@ -268,9 +270,9 @@ def _half(root: Doubles, values: Doubles) -> Any:
 def sample_gram(
     kernel: Kernel, chosen: _Chosen, root: Doubles, mean: Doubles, total: float
 ) -> Doubles:
-    """Return G_S, what the sample of rows tells of G; in the lower triangle, like `syrk`.
+    """Return the lower triangle of G_S, the estimate of G from the sample of rows.
 
-    `mean` is that of the columns of K_nM, or 0, and `total` the sum of the weights of all rows.
+    `mean` is the mean of the columns of K_nM, or 0; `total` the sum of the weights of all rows.
     """
     gram, size = np.zeros(root.shape, order="F"), chosen.sample.shape[0]
     weight = np.ones(size) if chosen.weight is None else chosen.weight
@@ -283,13 +285,13 @@ def sample_gram(
     return gram
 
 
-class FactoredGram:
+class FactoredGram(Preconditioner):
     """A preconditioner, A^T A = G_S + alpha I, factored once for each different alpha.
 
     Parameters
     ----------
     gram : ndarray of shape (n_centers, n_centers)
-        G_S, its lower triangle; it is given up to us.
+        The lower triangle of G_S; it is overwritten.
     shifts : ndarray of shape (n_columns,)
         alpha of each column.
     """
@@ -307,15 +309,15 @@ class FactoredGram:
             self.factors[alpha] = factor
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return A^-1 A^-T R, where column j of R has the shift number columns[j]."""
-        found = np.empty_like(R)
+        """Return A^-1 A^-T R, see `Preconditioner`."""
+        solved = np.empty_like(R)
         for alpha, factor in self.factors.items():
             of_alpha = self.shifts[columns] == alpha
             if of_alpha.any():
                 with limit_blas(1):
-                    solved = cho_solve((factor, True), R[:, of_alpha], check_finite=False)
-                found[:, of_alpha] = solved
-        return found
+                    of_some = cho_solve((factor, True), R[:, of_alpha], check_finite=False)
+                solved[:, of_alpha] = of_some
+        return solved
 
 
 # ---- products
@@ -324,7 +326,7 @@ class FactoredGram:
 class CentersOperator:
     """b -> G b, in one pass over the rows; `root` is T.
 
-    After `start`, `mean` has what columns of K_nM are taken about, their weighted means or 0;
+    After `start`, `mean` is what is subtracted from the columns of K_nM, their weighted means or 0;
     `total` is the sum of the weights, and `n_rows` counts the rows of positive weight.
     """
 
@@ -332,23 +334,23 @@ class CentersOperator:
         self.kernel, self.passes, self.centers, self.root = kernel, passes, centers, root
         self.mean, self.total, self.n_rows = np.zeros(len(centers)), 0.0, 0
         rows = passes.in_memory(IN_MEMORY_BYTES)
-        self.sorted = None if rows is None else _Products(rows, kernel, centers)
+        self.sorted = None if rows is None else _BatchProducts(rows, kernel, centers)
 
     def start(self, fit_intercept: bool) -> tuple[Doubles, Doubles, Doubles]:
         """Return T^-T K_Mn W y about the means, the means of y, or 0, and y^T W y about them."""
-        found, sums, squares = self._pass(None)
+        products, sums, squares = self._pass(None)
         self.total, self.n_rows = float(sums[0]), int(squares[0])
         mean_y = np.zeros(len(sums) - 1)
         if fit_intercept:
-            self.mean, mean_y = found[:, 0] / self.total, sums[1:] / self.total
-        right = _half(self.root, found[:, 1:] - np.outer(self.mean, sums[1:]))
+            self.mean, mean_y = products[:, 0] / self.total, sums[1:] / self.total
+        right = _half(self.root, products[:, 1:] - np.outer(self.mean, sums[1:]))
         return right, mean_y, squares[1:] - self.total * np.square(mean_y)
 
     def __call__(self, b: Doubles) -> Any:
         with limit_blas(1):
             V = solve_triangular(self.root, b, check_finite=False)
-        found, sums, _ = self._pass(V)
-        return _half(self.root, found - np.outer(self.mean, sums))
+        products, sums, _ = self._pass(V)
+        return _half(self.root, products - np.outer(self.mean, sums))
 
     def _pass(self, V: Doubles | None) -> Any:
         rows = self.sorted
@@ -357,7 +359,7 @@ class CentersOperator:
         return self.passes.total(_products_of_batch, V, self.mean, self.kernel, self.centers)
 
 
-class _Products:
+class _BatchProducts:
     """Products with K_nM and K_Mn for the rows of a batch."""
 
     def __init__(self, rows: PassedRows, kernel: Kernel, centers: Floats) -> None:
@@ -367,9 +369,9 @@ class _Products:
         self.backward = KernelOperator.of(kernel, centers, dense(X))
 
     def sums(self, V: Doubles | None, mean: Doubles) -> Sums:
-        """Return K_Mn U and 1^T U for U = W (K_nM V - mean.V), or W [1 y] where there is no V.
+        """Return K_Mn U and 1^T U for U = W (K_nM V - mean.V), or W [1 y] without V.
 
-        Then also how many rows have a positive weight, and y^T W y.
+        Without V also the number of rows of positive weight, and y^T W y.
         """
         U = self.columns if V is None else self.forward @ V - mean @ V
         if self.weight is not None:
@@ -384,4 +386,4 @@ class _Products:
 def _products_of_batch(
     rows: PassedRows, V: Doubles | None, mean: Doubles, kernel: Kernel, centers: Floats
 ) -> Sums:
-    return _Products(rows, kernel, centers).sums(V, mean)
+    return _BatchProducts(rows, kernel, centers).sums(V, mean)

@@ -21,14 +21,17 @@ from .near_landmarks import NearLandmarks
 from .neighbours import Nearest, Neighbours
 from .preconditioner import Preconditioner
 from .preconditioners import Diagonal, NearAndFar, Problem
-from .system import Equations, FactoredSystem, KernelSystem, Start, system_of
+from .solve import Start
+from .system import Equations, FactoredSystem, KernelSystem, system_of
 
-# Rows that an added row depends on, of the old ones and of those added. Of 1,000 rows added to
+# An added row depends on so many of the old rows, and of the added ones. Of 1,000 rows added to
 # 100,000 on the sphere (Matern-3/2, alpha .1) the first step left .0042 |y|; with 47 and 15 .025,
 # with 220 and 31, which take four times as long, .0013.
 NEAREST, NEAREST_ADDED = 127, 31
-CHANGED = 10  # where more than one in so many rows has changed, a preconditioner is made anew
-SILENT = 1e15  # relative to all others, the noise of a row that left
+# If more than one in so many rows has changed, a new preconditioner is made.
+CHANGED = 10
+# A row that left has noise so many times as large as any other.
+SILENT = 1e15
 
 
 class Grown(Preconditioner):
@@ -36,29 +39,29 @@ class Grown(Preconditioner):
 
     An added row depends on old rows near by and on added rows before it: with g_i the row of the
     inverse Cholesky factor of these and itself, and G of all g_i, P^-1 grows to diag(P^-1, 0) +
-    G^T G. In P rows that left have so much noise that they tell nothing.
+    G^T G. In P rows that left have so much noise that they have no influence.
     """
 
     def __init__(self, base: Preconditioner, X: Doubles, noise: Doubles, shifts: Doubles) -> None:
         self.base, self.X, self.noise, self.shifts = base, X, noise, shifts
-        self.kept = np.arange(len(X))  # the rows of X that are there; added ones come after them
+        self.present = np.arange(len(X))  # rows of X that have not left; added rows follow
         self.n_rows = len(X)
         self.factors: list[Any] = []  # G for each alpha
         self.n_components, self.n_neighbours = base.n_components, base.n_neighbours
 
     def changed(self, kernel: Kernel, X: Doubles, noise: Doubles, kept: Integers) -> Self | None:
-        """Return that of rows X, those that are kept and new ones; None: make one anew."""
-        new, n_base = copy.copy(self), int((kept < len(self.kept)).sum())
-        new.kept, new.n_rows = self.kept[kept[:n_base]], len(X)
+        """Return the preconditioner of rows X, old rows `kept` and new ones; None: a new one."""
+        new, n_base = copy.copy(self), int((kept < len(self.present)).sum())
+        new.present, new.n_rows = self.present[kept[:n_base]], len(X)
         if CHANGED * (len(X) - n_base + len(self.X) - n_base) > len(self.X):
             return None
-        if n_base < len(self.kept):
+        if n_base < len(self.present):
             if not isinstance(self.base, NearLandmarks | NearAndFar):
                 return None
             of_base: Any = Pairs.of(kernel, self.X, self.base.factor.values.dtype)
             largest = np.square(of_base.weights).max() / self.base.distinct.min() + self.noise.max()
             silent = np.full(len(self.X), SILENT * largest)
-            silent[new.kept] = self.noise[new.kept]
+            silent[new.present] = self.noise[new.present]
             new.base = copy.copy(self.base)
             new.base.make_factors(of_base, silent)
         problem = Problem(kernel, X, self.shifts, noise, np.random.default_rng(0))
@@ -77,21 +80,22 @@ class Grown(Preconditioner):
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
-        given, found, n_base = np.zeros((len(self.X), R.shape[1])), np.zeros_like(R), len(self.kept)
-        given[self.kept] = R[:n_base]
-        found[:n_base] = self.base.solve(given, columns)[self.kept]
+        of_base, n_base = np.zeros((len(self.X), R.shape[1])), len(self.present)
+        of_base[self.present] = R[:n_base]
+        solved = np.zeros_like(R)
+        solved[:n_base] = self.base.solve(of_base, columns)[self.present]
         for s, G in enumerate(self.factors):
             mine = columns == s
-            found[:, mine] += G.T @ (G @ R[:, mine])
-        return found
+            solved[:, mine] += G.T @ (G @ R[:, mine])
+        return solved
 
     def __repr__(self) -> str:
-        added, gone = self.n_rows - len(self.kept), len(self.X) - len(self.kept)
+        added, gone = self.n_rows - len(self.present), len(self.X) - len(self.present)
         return f"{self.base!r}, {counted(added, 'row')} added, {gone:,} left out"
 
 
 def rows_of_factor(pairs: Pairs, first: int, noise: Doubles) -> list[Any]:
-    """Return G, see `Grown`, of the rows from the first one on, for each alpha N (n_shifts, n)."""
+    """Return G, see `Grown`, of the rows from `first` on, for each alpha N (n_shifts, n)."""
     added, dtype = pairs.rows[first:], pairs.known.coefficients.dtype
     n, numbers = len(pairs.rows), first + np.arange(len(added))
     if not numbers.size:
@@ -100,13 +104,13 @@ def rows_of_factor(pairs: Pairs, first: int, noise: Doubles) -> list[Any]:
     neighbours = Neighbours.of(added, NEAREST_ADDED, np.random.default_rng(0))
     before = np.empty_like(neighbours.table)
     before[neighbours.order] = neighbours.order[neighbours.table]
-    some, seen = np.unique(old, return_inverse=True)
+    some, places = np.unique(old, return_inverse=True)
     used = np.append(numbers, some)
     values = np.empty((len(noise), len(added), before.shape[1] + 1), dtype)
     at_old = np.empty((len(noise), *old.shape), dtype)
     _neighbours.sparse_factor(
         pairs.rows[used], np.empty((len(used), 0), dtype), before,
-        seen.reshape(old.shape).astype(np.int32), np.ascontiguousarray(noise[:, used]),
+        places.reshape(old.shape).astype(np.int32), np.ascontiguousarray(noise[:, used]),
         pairs.weights[used], pairs.known.factors, pairs.known.numbers, pairs.known.coefficients,
         values, at_old, n_threads(),
     )  # fmt: skip
@@ -114,7 +118,7 @@ def rows_of_factor(pairs: Pairs, first: int, noise: Doubles) -> list[Any]:
     starts = columns.shape[1] * np.arange(len(added) + 1)
     entries = np.concatenate([at_old, values], axis=2).astype(np.float64)
     shape = len(added), n
-    return [csr_array((each.ravel(), columns.ravel(), starts), shape=shape) for each in entries]
+    return [csr_array((G.ravel(), columns.ravel(), starts), shape=shape) for G in entries]
 
 
 def changed_system(old: KernelSystem, equations: Equations, kept: Integers) -> KernelSystem:
@@ -141,9 +145,10 @@ def changed_system(old: KernelSystem, equations: Equations, kept: Integers) -> K
 def start_with(
     system: KernelSystem, targets: Doubles, old: Rows, kept: Integers, coef: Doubles, left: Any
 ) -> Start:
-    """Return where to start: with 0 for the rows of a `changed_system` that are new.
+    """Return the start of a `changed_system`: 0 at its new rows, the old solution at the others.
 
-    `targets` are theirs; `coef` and `left` the solution for the rows `old`, and its residuals.
+    `targets` are those of the new rows; `coef` and `left` are the solution for the rows `old`, and
+    its residuals.
     """
     n, X = len(kept), as_double(system.rows)
     start, rest = (np.zeros((len(X), coef.shape[1])) for _ in range(2))

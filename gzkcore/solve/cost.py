@@ -40,30 +40,34 @@ from .products import expected_cost
 from .solve import Solution
 from .system import HELD_ROWS, Equations, KernelSystem, system_of
 
-LESS = 0.75  # of centres or features, where there is no room for more; a choice
+LESS = 0.75  # If there is no room, this share of the centres or features is tried next.
 
-# Vectors of n doubles that conjugate gradients hold at their peak for each column.
+# Conjugate gradients hold so many vectors of n doubles at their peak for each column.
 VECTORS = 12
-# Of a product in single precision: vectors that it computes at once, if it is more than one, and
-# bytes of an entry, a float that is multiplied and a double that is summed.
+# A product in single precision computes so many vectors at once, if it is more than one. An entry
+# takes so many bytes: a float that is multiplied and a double that is summed.
 LANES, ENTRY = 16, 4 + 8
-# Of each entry of a row: itself, and in the tiles of both precisions.
+# An entry of a row takes so many bytes: itself, and in the tiles of both precisions.
 COPIES = 8 + 8 + 4
-# What a preconditioner takes while it is made: tiles, and matrices as large as its factor.
+# A preconditioner takes, while it is computed, so many bytes of tiles, and so many matrices as
+# large as its factor.
 TILES, FACTORS = 1 << 24, 5
-# Matrices of all pairs of centres, and those of centres and a part of the sample, at once.
+# There are so many matrices of all pairs of centres at once, and of centres and a part of the
+# sample.
 SQUARES, CROSSES = 3, 6
-# Folds of features, whose sums each thread has; matrices as large beside them, and tiles.
+# Features have so many folds, whose sums each thread has, so many other matrices as large, and
+# tiles.
 FOLDS, GRAMS, FEATURE_TILES = 2, 5, 2
-KEPT_BYTES = 1 << 28  # of the kernel's columns, which are kept up to there as landmarks are chosen
+# The kernel's columns are kept up to so many bytes while landmarks are chosen.
+KEPT_BYTES = 1 << 28
 
 
 def whole_bytes(
     n_rows: int, dim: int, n_columns: int, preconditioner: float, *, gathered: bool = False
 ) -> float:
-    """Return what a `KernelRidge` on all rows takes, with so many bytes of a preconditioner.
+    """Return the bytes of a `KernelRidge` on all rows, given those of its preconditioner.
 
-    It solves `n_columns` systems at once. Rows of a source are `gathered`: put together.
+    It solves `n_columns` systems at once. Rows of a source are `gathered` in memory.
     """
     lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
     held = dim * COPIES + 8 * VECTORS * n_columns + ENTRY * lanes
@@ -72,7 +76,7 @@ def whole_bytes(
 
 
 def preconditioner_bytes(n_rows: int, dim: int, alpha: float) -> float:
-    """Return what the preconditioner takes of a kernel with a compiled form, and k(x, x) = 1."""
+    """Return the bytes of the preconditioner of a kernel with a compiled form and k(x, x) = 1."""
     if n_rows <= HELD_ROWS:  # the matrix itself and a factor
         return 16.0 * n_rows**2
     dtype = np.dtype(np.float32 if alpha >= LEAST_IN_SINGLE else np.float64)
@@ -86,7 +90,7 @@ def preconditioner_bytes(n_rows: int, dim: int, alpha: float) -> float:
 
 
 def centers_bytes(n_rows: int, dim: int, n_columns: int, count: int) -> float:
-    """Return what a `KernelRidge` on so many centres takes."""
+    """Return the bytes of a `KernelRidge` on so many centres."""
     sample = max(count, min(MOST_SAMPLE * count, int(ROOTS * math.sqrt(n_rows)), n_rows))
     part = min(sample, PART_ROWS)
     held = min(n_rows, IN_MEMORY_BYTES // (8 * dim)) * (COPIES * dim + 16 * n_columns)
@@ -94,7 +98,7 @@ def centers_bytes(n_rows: int, dim: int, n_columns: int, count: int) -> float:
 
 
 def features_bytes(n_rows: int, dim: int, count: int) -> float:
-    """Return what a `RandomFeatureRidgeCV` of two folds on so many Nystrom features takes."""
+    """Return the bytes of a `RandomFeatureRidgeCV` of two folds on so many Nystrom features."""
     threads = n_threads()
     sums = min(threads, max(1, ALL_SUMS_BYTES // (8 * FOLDS * count**2)))
     tiles = FEATURE_TILES * threads * min(FEATURES_BYTES, 8 * count * n_rows)
@@ -118,65 +122,68 @@ class TooLittleMemoryError(ValueError):
 
 
 class Room:
-    """The forms of a model that are within some bytes, and those that were left out.
+    """The forms of a model that fit into memory, and those that were left out.
 
-    `shape` counts rows, columns and targets. The bytes are `given`, in words too; None: half of
-    what the machine has available now. `gathered` is as for `whole_bytes`.
+    `shape` counts rows, columns and targets. `max_memory` is a number of bytes, or a text such as
+    "2 GB"; None: half of what the machine has available now. `gathered` is as for `whole_bytes`.
     """
 
     def __init__(
         self,
         shape: tuple[int, int, int],
         alpha: float,
-        given: float | str | None,
+        max_memory: float | str | None,
         *,
         gathered: bool,
     ) -> None:
         self.n_rows, self._dim, self._n_targets = shape
-        self._alpha, self._given, self._gathered = alpha, given, gathered
-        there = available_memory() if given is None else None
-        half = math.inf if there is None else there / 2
-        self._bytes = half if given is None else bytes_of("max_memory", given)
-        self._out: dict[str, tuple[str, float]] = {}  # by kind the largest form, and its bytes
-        self._least = "", math.inf  # of what was left out
+        self._alpha, self._max_memory, self._gathered = alpha, max_memory, gathered
+        if max_memory is None:
+            available = available_memory()
+            self._bytes = math.inf if available is None else available / 2
+        else:
+            self._bytes = bytes_of("max_memory", max_memory)
+        # The largest form of each kind that was left out, with its bytes, and the least of all.
+        self._out: dict[str, tuple[str, float]] = {}
+        self._least = "", math.inf
 
     def whole(self) -> bool:
         """Say whether there is room for the whole kernel."""
-        made = preconditioner_bytes(self.n_rows, self._dim, self._alpha)
-        needed = whole_bytes(self.n_rows, self._dim, self._n_targets, made, gathered=self._gathered)
+        held = preconditioner_bytes(self.n_rows, self._dim, self._alpha)
+        needed = whole_bytes(self.n_rows, self._dim, self._n_targets, held, gathered=self._gathered)
         return self._has("whole", "the whole kernel", needed)
 
     def centers(self, most: int, fewest: int) -> int:
-        """Return how many centres there is room for, 0 if there are fewer than the fewest."""
+        """Return the number of centres that there is room for; 0 below the fewest."""
         return self._largest(
             "centres", most, fewest,
             lambda count: centers_bytes(self.n_rows, self._dim, self._n_targets, count),
         )  # fmt: skip
 
     def features(self, most: int, fewest: int) -> int:
-        """Return how many features there is room for, 0 if there are fewer than the fewest."""
+        """Return the number of features that there is room for; 0 below the fewest."""
         return self._largest(
             "features", most, min(most, fewest),
             lambda count: features_bytes(self.n_rows, self._dim, count),
         )  # fmt: skip
 
     def left_out(self) -> str:
-        """Return a sentence on what was left out, the largest of each form; "" for nothing."""
+        """Return a sentence with the largest of each form that was left out; "" if none was."""
         if not self._out:
             return ""
         forms = ", ".join(f"{form} ({_said(needed)})" for form, needed in self._out.values())
         return f"Left out for memory, of which {self._limit()}: {forms}."
 
     def too_little(self) -> TooLittleMemoryError:
-        """Return the error of a table for which no form is left."""
+        """Return the error of a table that no form has room for."""
         form, needed = self._least
         takes = f"a model of {self.n_rows:,} rows takes about {_said(needed)} or more ({form})"
         return TooLittleMemoryError(self._limit(named=True), takes)
 
     def _limit(self, *, named: bool = False) -> str:
-        if self._given is not None:
-            given = f"={self._given}" if named else ""
-            return f"max_memory{given} allows {self._bytes:,.0f} bytes"
+        if self._max_memory is not None:
+            value = f"={self._max_memory}" if named else ""
+            return f"max_memory{value} allows {self._bytes:,.0f} bytes"
         half = f"half of what is available, {self._bytes:,.0f} bytes, may be taken"
         return f"max_memory=None: {half}" if named else half
 
@@ -201,16 +208,16 @@ def _said(number: float) -> str:
     return f"{float(f'{number:.2g}'):,.0f} bytes"
 
 
-# Rows, and values of them, that steps are tried on; right-hand sides solved for.
+# Steps are tried on at most so many rows, with so many values, for so many right-hand sides.
 TRIED_ROWS, TRIED_VALUES, RIGHT_SIDES = 1 << 13, 1 << 22, 8
-# Steps of the solver that are waited for.
+# A trial takes at most so many steps.
 MOST_STEPS = 200
-# What the growth of steps with twice the rows is of the growth before, as a power. On six tables,
-# from 1,500 rows to 6,000, the steps asked for .5 to 2.
+# With twice the rows steps grow by this power of their growth before. On six tables, from 1,500
+# rows to 6,000, powers were .5 to 2.
 SLOWING = 0.7
-# Rows that a product is timed on, as far as one takes about so many seconds.
+# A product is timed on at most so many rows, and about so many seconds.
 TIMED_ROWS, TIMED_SECONDS = 1 << 14, 0.2
-# Products in double that a fit takes.
+# A fit takes so many products in double.
 EXACT_PRODUCTS = 2
 
 
@@ -246,7 +253,7 @@ def cost_of(
     targets: Doubles | None = None,
     tol: float = 1e-3,
 ) -> WholeCost:
-    """Predict what a `KernelRidge` on n_samples rows takes, by some of these, X.
+    """Predict the cost of a `KernelRidge` on n_samples rows, of which X are some.
 
     The kernel is resolved, and alpha > 0 is for all n_samples rows. `n_columns` systems are solved
     at once: one for each target, and one more for an intercept. Without targets (n_rows, n_columns)
@@ -256,43 +263,44 @@ def cost_of(
     most = max(2, TRIED_VALUES // max(dim, 1))
     m, chosen = min(n_rows, n_samples, TRIED_ROWS, most), rng.permutation(n_rows)
     rows, noise = dense(X[chosen[:m]]), rng.standard_normal((m, RIGHT_SIDES))
-    given = noise if targets is None else targets[chosen[:m]]
-    n_columns = n_columns if targets is None else given.shape[1]
+    sides = noise if targets is None else targets[chosen[:m]]
+    n_columns = n_columns if targets is None else sides.shape[1]
     every = _Every(kernel, rows, alpha, n_samples, tol, int(rng.integers(2**31)))
     start, peak = time.perf_counter(), PeakMemory()
     system = every.part(m)
-    found = _solved(system, given)
+    solution = _solved(system, sides)
     seconds = (time.perf_counter() - start) * (n_samples / m) ** 3  # if it is factored
-    n_iter, dimension = int(found.n_iter.max()), float(m)
+    n_iter, dimension = int(solution.n_iter.max()), float(m)
     if targets is None:
         # K (K + alpha I)^-1 of the noise. Its square is m in the mean only: m less the solved part
         # would be off by (2 m / RIGHT_SIDES)^(1/2), where this is by the dimension in place of m.
-        smooth = noise - float(system.alphas[0]) * found.coef
+        smooth = noise - float(system.alphas[0]) * solution.coef
         traced = float(np.einsum("ij,ij->", noise, smooth)) / RIGHT_SIDES
         dimension = min(max(traced, 0.0), dimension)
     taken = every.bytes(n_samples, n_columns)
     if n_samples > HELD_ROWS:
         if n_samples > m:
-            of_half = int(_solved(every.part(m // 2), given[: m // 2]).n_iter.max())
+            of_half = int(_solved(every.part(m // 2), sides[: m // 2]).n_iter.max())
             n_iter = grown(of_half, n_iter, math.log2(n_samples / m))
-            t = _timed_rows(system, given[:, :n_columns], most, n_samples)
+            t = _timed_rows(system, sides[:, :n_columns], most, n_samples)
             peak = PeakMemory()
             system = every.copies(t)
-        made, t = system.preconditioner, system.n_rows
+        preconditioner, t = system.preconditioner, system.n_rows
         products, others = _seconds_of_steps(system, rng.standard_normal((t, n_columns)), n_iter)
         larger = every.preconditioner_bytes(n_samples) / every.preconditioner_bytes(t)
         growth = every.cost_of_product(n_samples) / every.cost_of_product(t)
-        seconds = products * growth + (made.seconds + others) * larger
-        most_taken, least = every.bytes(t, n_columns), whole_bytes(t, dim, n_columns, made.nbytes)
+        seconds = products * growth + (preconditioner.seconds + others) * larger
+        most_taken = every.bytes(t, n_columns)
+        least = whole_bytes(t, dim, n_columns, preconditioner.nbytes)
         measured = max(least, min(most_taken, peak.bytes))
         taken *= measured / most_taken
-    name, converged = plain(repr(system.preconditioner)), bool(found.converged.all())
+    name, converged = plain(repr(system.preconditioner)), bool(solution.converged.all())
     return WholeCost(alpha, dimension, n_iter, converged, name, seconds, taken / 1e6)
 
 
 @dataclass(frozen=True)
 class _Every:
-    """The system of all n_samples rows, some of which are known."""
+    """The system of n_samples rows, of which some are known."""
 
     kernel: Kernel
     rows: Floats
@@ -304,39 +312,44 @@ class _Every:
     def part(self, count: int) -> KernelSystem:
         """Return the system of some rows, preconditioned as a part of all."""
         rows, shift = self.rows[:count], self.alpha * count / self.n_samples
-        made: Any = "auto"
+        preconditioner: Any = "auto"
         if self.n_samples > max(count, HELD_ROWS):
-            made = preconditioner_of_some(self.kernel, rows, shift, self.n_samples, self.seed)
-        return self._system(rows, shift, made)
+            preconditioner = preconditioner_of_some(
+                self.kernel, rows, shift, self.n_samples, self.seed
+            )
+        return self._system(rows, shift, preconditioner)
 
     def copies(self, count: int) -> KernelSystem:
-        """Return the system of so many rows, which repeat those that are known."""
+        """Return the system of so many rows, which repeat the known ones."""
         rows = self.rows[np.resize(np.arange(len(self.rows)), count)]
         shift = self.alpha * count / self.n_samples
-        made = preconditioner_for("auto", self.kernel, rows, [shift], random_state=self.seed)
-        return self._system(rows, shift, made)
+        preconditioner = preconditioner_for(
+            "auto", self.kernel, rows, [shift], random_state=self.seed
+        )
+        return self._system(rows, shift, preconditioner)
 
-    def _system(self, rows: Floats, shift: float, made: Any) -> KernelSystem:
+    def _system(self, rows: Floats, shift: float, preconditioner: Any) -> KernelSystem:
         return system_of(
             Equations(
-                self.kernel, rows, np.array([shift]), preconditioner=made, tol=self.tol,
+                self.kernel, rows, np.array([shift]), preconditioner=preconditioner,
+                tol=self.tol,
                 max_iter=MOST_STEPS, random_state=self.seed,
             )
         )  # fmt: skip
 
     def preconditioner_bytes(self, n_rows: int) -> float:
-        """Return what the preconditioner of so many rows takes."""
+        """Return the bytes of the preconditioner of so many rows."""
         largest = float(self.kernel.diag(self.rows).max()) or 1.0
         return preconditioner_bytes(n_rows, self.rows.shape[1], self.alpha / largest)
 
     def cost_of_product(self, n_rows: int) -> float:
-        """Return what a product with so many rows costs, relative to others."""
+        """Return the expected nanoseconds of a product with so many rows."""
         return expected_cost(self.kernel, as_double(self.rows), n_rows)
 
     def bytes(self, n_rows: int, n_columns: int) -> float:
-        """Return what a fit to so many rows takes, as it is reckoned."""
-        made = self.preconditioner_bytes(n_rows)
-        return whole_bytes(n_rows, self.rows.shape[1], n_columns, made)
+        """Return the estimated bytes of a fit to so many rows."""
+        held = self.preconditioner_bytes(n_rows)
+        return whole_bytes(n_rows, self.rows.shape[1], n_columns, held)
 
 
 def _solved(system: KernelSystem, targets: Doubles) -> Solution:
@@ -344,14 +357,14 @@ def _solved(system: KernelSystem, targets: Doubles) -> Solution:
 
 
 def grown(of_half: int, n_iter: int, doublings: float) -> int:
-    """Return steps with 2^doublings times the rows, by those of all rows and of half."""
+    """Return the steps of 2^doublings times the rows, given those of all rows and of half."""
     exponent = SLOWING * (1 - SLOWING**doublings) / (1 - SLOWING)
     more: float = max(1.0, n_iter / max(of_half, 1)) ** exponent
     return math.ceil(more * n_iter)
 
 
 def _timed_rows(system: KernelSystem, block: Doubles, most: int, n_samples: int) -> int:
-    """Return how many rows a product is timed on: no fewer than the system has."""
+    """Return the number of rows that a product is timed on: at least those of the system."""
     seconds = seconds_of(lambda: system.product(block))
     affordable = int(system.n_rows * math.sqrt(TIMED_SECONDS / seconds))
     return max(system.n_rows, min(affordable, TIMED_ROWS, most, n_samples))

@@ -25,17 +25,20 @@ from gzkcore.sphere.transforms import HarmonicSums, on_rings
 __all__ = ["Frequencies", "Harmonics"]
 
 ROOT_2 = math.sqrt(2)
-BLOCK = 256  # rows of a Gram matrix that are looked up at once
-MOST_FUNCTIONS = 1 << 14
-BYTES_OF_ROW = 1200  # of the Gram matrix and a factor, at most: less than neighbours would take
-COUNTED_ROWS = 1 << 16  # by which it is told how dense the rows lie
-# In nanoseconds of a thread: a multiply-add of a factor, and of its triangles for a vector.
+BLOCK = 256  # So many rows of a Gram matrix are looked up at a time.
+MOST_FUNCTIONS = 1 << 14  # There are at most so many features.
+# The Gram matrix and a factor take at most so many bytes a row: less than neighbours would take.
+BYTES_OF_ROW = 1200
+# The density of the rows is estimated from so many of them, by so many cells.
+COUNTED_ROWS, CELLS = 1 << 16, 1 << 13
+# Nanoseconds of a thread for a multiply-add of a factor, and of its triangles for a vector.
 FACTORED, SOLVED = 0.02, 0.8
-STEPS = 3.0  # to a residual of 1e-3, for each unit of the root of the condition number
-CELLS = 1 << 13
-# Relative errors of transforms: a share of alpha over the largest eigenvalue, from and to.
+# A residual of 1e-3 takes so many steps for each unit of the root of the condition number.
+STEPS = 3.0
+# The relative error of a transform is this share of alpha over the largest eigenvalue, within
+# these bounds.
 DIGITS, LEAST_DIGITS, MOST_DIGITS = 1e-2, 1e-13, 1e-6
-# Weights are of a grid so many times as fine as the frequencies: rough kernels have more.
+# The grid of the weights is so many times as fine as the frequencies: rough kernels have more.
 FINER = 8
 
 
@@ -51,8 +54,8 @@ class FarFeatures:
     Either product costs a transform for each two columns. Memory: that of the transform.
     """
 
-    nbytes = 0  # for rows
-    measure = 1.0  # of all points: functions have a mean square of 1 / measure
+    nbytes = 0  # held for rows
+    measure = 1.0  # the measure of all points; functions have a mean square of 1 / measure
     _square: float
 
     def __init__(
@@ -66,33 +69,33 @@ class FarFeatures:
         self.shape, self.width = (len(order), len(self.roots)), len(self.roots)
 
     def among(self, few: "FarFeatures") -> Integers:
-        """Return which columns are those of other features, up to a lower frequency."""
+        """Return the columns that are those of `few` features up to a lower frequency."""
         own, first = np.split(self._up_to(few), [len(self.own)])
         return np.flatnonzero(np.concatenate([own, first, first]))
 
     def product(self, V: Doubles) -> Doubles:
         """Return Z V."""
-        found = np.empty((self.shape[0], V.shape[1]))
+        product = np.empty((self.shape[0], V.shape[1]))
         V, power = evened(V * self.roots[:, None])
         own, real, imaginary = self._parts(V)
 
         def add(two: slice, threads: int) -> None:
-            given = np.zeros(math.prod(self.coefficients), np.complex128)
-            given[self.own] = paired(own[:, two])
+            values = np.zeros(math.prod(self.coefficients), np.complex128)
+            values[self.own] = paired(own[:, two])
             cosines, sines = paired(real[:, two]) / ROOT_2, paired(imaginary[:, two]) / ROOT_2
-            given[self.first], given[self.second] = cosines - 1j * sines, cosines + 1j * sines
-            sums = self.transform.synthesis(given.reshape(self.coefficients), threads)
+            values[self.first], values[self.second] = cosines - 1j * sines, cosines + 1j * sines
+            sums = self.transform.synthesis(values.reshape(self.coefficients), threads)
             of_two = sums.view(np.float64).reshape(-1, 2)
-            found[self.order, two] = of_two[:, : two.stop - two.start]
+            product[self.order, two] = of_two[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        return np.asarray(np.ldexp(found, power))
+        return np.asarray(np.ldexp(product, power))
 
     def transposed_product(self, V: Doubles) -> Doubles:
         """Return Z^T V."""
         V, power = evened(V)
-        found = np.empty((self.width, V.shape[1]))
-        own, real, imaginary = self._parts(found)
+        product = np.empty((self.width, V.shape[1]))
+        own, real, imaginary = self._parts(product)
 
         def add(two: slice, threads: int) -> None:
             sums = self.transform.adjoint(paired(V[self.order, two]), threads).ravel()
@@ -105,10 +108,10 @@ class FarFeatures:
                 part[:, two] = value.view(np.float64).reshape(-1, 2)[:, : two.stop - two.start]
 
         by_pairs(add, V.shape[1])
-        return np.asarray(np.ldexp(found * self.roots[:, None], power))
+        return np.asarray(np.ldexp(product * self.roots[:, None], power))
 
     def weighted_gram(self, weights: Doubles) -> Doubles:
-        """Return Z^T diag(weights) Z; what is above the diagonal means nothing."""
+        """Return the lower triangle of Z^T diag(weights) Z, with any numbers above it."""
         with limit_blas(1):
             gram = self._gram(weights[self.order].astype(np.complex128))
         gram *= self.roots
@@ -116,7 +119,7 @@ class FarFeatures:
         return gram
 
     def squares(self) -> Doubles:
-        """Return |z|^2 of every row, which is that of all."""
+        """Return |z|^2 of every row, which is the same for all."""
         return np.full(self.shape[0], self._square)
 
     def _parts(self, V: Doubles) -> tuple[Doubles, Doubles, Doubles]:
@@ -128,7 +131,7 @@ class FarFeatures:
         raise NotImplementedError
 
     def _up_to(self, few: Any) -> NDArray[np.bool_]:
-        """Say of the functions `own` and `first` which others have."""
+        """Say which of the functions `own` and `first` the `few` features have, too."""
         raise NotImplementedError
 
 
@@ -244,7 +247,7 @@ class Frequencies(FarFeatures):
             *[np.fft.fftfreq(size, 1 / size).astype(np.intp) for size in weights.shape],
             indexing="ij",
         )
-        k = np.stack([each.ravel() for each in grid], axis=1)
+        k = np.stack([axis.ravel() for axis in grid], axis=1)
         leading = np.take_along_axis(k, (k != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
         first = np.flatnonzero(leading > 0)
         second = np.ravel_multi_index(tuple((-k[first] % weights.shape).T), weights.shape)
@@ -260,14 +263,14 @@ class Frequencies(FarFeatures):
     def _gram(self, weights: Complexes) -> Doubles:
         shape = [4 * most + 1 for most in self.highest]
         sums = Exponentials(self._angles, shape, self.tol)
-        found = sums.adjoint(weights, n_threads()).ravel()
+        values = sums.adjoint(weights, n_threads()).ravel()
         own = np.where(self.k.any(axis=1), 1.0, 1 / ROOT_2)
         n_all = len(self.k)
         gram = np.zeros((self.width, self.width))
 
         def at(k: Integers) -> Complexes:
             places = np.ravel_multi_index(tuple(np.moveaxis(k % shape, -1, 0)), shape)
-            return np.asarray(found[places])
+            return np.asarray(values[places])
 
         for start in range(0, n_all, BLOCK):
             a = slice(start, min(start + BLOCK, n_all))
@@ -276,9 +279,9 @@ class Frequencies(FarFeatures):
             more = at(self.k[None] + self.k[a, None]) * scale
             gram[a, :n_all] = less.real + more.real
             sines = slice(max(a.start, 1) + n_all - 1, a.stop + n_all - 1)
-            kept = slice(1, None) if start == 0 else slice(None)
-            gram[sines, :n_all] = (less.imag - more.imag)[kept]
-            gram[sines, n_all:] = (less.real - more.real)[kept, 1:]
+            not_0 = slice(1, None) if start == 0 else slice(None)
+            gram[sines, :n_all] = (less.imag - more.imag)[not_0]
+            gram[sines, n_all:] = (less.real - more.real)[not_0, 1:]
         return gram
 
 
@@ -287,7 +290,7 @@ class Frequencies(FarFeatures):
 
 @dataclass(frozen=True)
 class FarPart:
-    """The first terms of a kernel's series; the nanoseconds that it costs to solve with them."""
+    """The first terms of a kernel's series, and the nanoseconds of a solution with them."""
 
     sums: FastSums
     weights: Doubles
@@ -295,7 +298,7 @@ class FarPart:
     cost: float
 
     def features(self) -> FarFeatures:
-        """Return them as features of the rows."""
+        """Return the terms as features of the rows."""
         angles, order = _angles(self.sums), self.sums.order
         if isinstance(self.sums.parts[0].space, Sphere):
             return Harmonics(angles, self.weights[:, 0], self.tol, order)
@@ -309,9 +312,9 @@ def _angles(sums: FastSums) -> Sequence[Doubles]:
 
 
 def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
-    """Return the cheapest first terms by which K + alpha N is solved, None if there are none.
+    """Return the cheapest first terms with which to solve K + alpha N, None if there are none.
 
-    The largest eigenvalue of what they leave is the next weight times how dense the rows lie.
+    The largest eigenvalue of the other terms is the next weight times the density of the rows.
     """
     if len(sums.parts) > 1:
         return None
@@ -324,7 +327,7 @@ def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
     dense = _density(space, _angles(sums), n) * float(np.mean(1 / noise))
     best = None
     for size in sizes:
-        kept = weights[: size[0] + 1] if isinstance(space, Sphere) else cut(weights, size)
+        first = weights[: size[0] + 1] if isinstance(space, Sphere) else cut(weights, size)
         p = _count(space, size)
         left = dense * max(float(weights[place]) for place in _next(space, size))
         steps = STEPS * math.sqrt(1 + max(left, 0.0) / shifts.min())
@@ -337,7 +340,7 @@ def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
         step = pairs * (sums.cost + apply) + len(shifts) * SOLVED * p**2
         cost = len(shifts) * FACTORED * p**3 + max(steps, 2.0) * step
         if best is None or cost < best.cost:
-            best = FarPart(sums, kept, digits, cost)
+            best = FarPart(sums, first, digits, cost)
     return best
 
 
@@ -351,16 +354,16 @@ def _sizes(space: Sphere | Box) -> list[tuple[int, ...]]:
 
 
 def _count(space: Sphere | Box, size: tuple[int, ...]) -> int:
-    """Return how many functions there are."""
+    """Return the number of functions."""
     if isinstance(space, Sphere):
         return (size[0] + 1) ** 2
-    return math.prod(2 * each + 1 for each in size)
+    return math.prod(2 * highest + 1 for highest in size)
 
 
 def _weights(space: Sphere | Box, size: tuple[int, ...]) -> Doubles:
     """Return weights up to more than the size: those of a rough kernel take a finer grid."""
     split = KernelSplit.at(space.profile, 0.0, space.tol)
-    return space.weights(split, tuple(FINER * each for each in size))
+    return space.weights(split, tuple(FINER * highest for highest in size))
 
 
 def cut(weights: Doubles, highest: Sequence[int]) -> Doubles:
@@ -371,7 +374,7 @@ def cut(weights: Doubles, highest: Sequence[int]) -> Doubles:
 
 
 def _next(space: Sphere | Box, size: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the places of the first weights that are left out."""
+    """Return the places of the next weights."""
     if isinstance(space, Sphere):
         return [(size[0] + 1, 0)]
     axes = range(len(size))
@@ -379,20 +382,20 @@ def _next(space: Sphere | Box, size: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _density(space: Sphere | Box, angles: Sequence[Doubles], n: int) -> float:
-    """Return the rows in a unit of the measure under which functions are orthonormal, about a row.
+    """Return the density of rows about a row, by the measure that makes functions orthonormal.
 
-    That is the mean over rows of how many others are in their cell.
+    That is the mean over rows of the number of others in their cell.
     """
     step = -(-n // COUNTED_ROWS)
-    some = [each[::step] for each in angles]
+    some = [axis[::step] for axis in angles]
     if isinstance(space, Sphere):
         shares = [some[0] / (2 * np.pi), (1 - np.cos(some[1])) / 2]
     else:
-        shares = [each / (2 * np.pi) for each in some]
-    each = int(CELLS ** (1 / len(shares)))
-    places = [(share % 1.0 * each).astype(np.intp) for share in shares]
-    flat = np.ravel_multi_index(tuple(places), [each] * len(shares))
+        shares = [axis / (2 * np.pi) for axis in some]
+    side = int(CELLS ** (1 / len(shares)))
+    places = [(share % 1.0 * side).astype(np.intp) for share in shares]
+    flat = np.ravel_multi_index(tuple(places), [side] * len(shares))
     counts = np.bincount(flat, minlength=1)
     others = float((counts * (counts - 1)).sum()) / len(flat)
     total = 4 * np.pi if isinstance(space, Sphere) else 1.0
-    return float((1 + others * step) * each ** len(shares) / total)
+    return float((1 + others * step) * side ** len(shares) / total)

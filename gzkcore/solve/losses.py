@@ -15,15 +15,17 @@ from gzkcore.kernels.products import as_double
 
 __all__ = ["Huber", "Logistic", "Loss", "Pinball", "Poisson", "Softmax", "huber_scale"]
 
-# Values, slopes and curvatures, those that are asked for.
+# Values, slopes and curvatures; None for those that are not wanted.
 Outputs: TypeAlias = tuple[Doubles | None, Doubles | None, Doubles | None]
 
-NARROWER = 8.0  # the pinball loss is made less smooth by this factor at a time
-ROUGH = 0.1  # the residual at which it is
-SKIPPED = 3  # times that a fit need not make it so where it begins near its end
-NARROWEST = 1e-12  # of the first width
-INSIDE = 0.1  # of the room that f leaves a slope, which coefficients are taken to leave at least
-LEAST_SCALE = 1e-10  # of the targets' spread: that of residuals which are nearly all 0
+# The pinball loss becomes less smooth by this factor whenever the residual is at most ROUGH. A fit
+# that starts near its end skips the first SKIPPED times.
+NARROWER, ROUGH, SKIPPED = 8.0, 0.1, 3
+NARROWEST = 1e-12  # The last width is at least this share of the first.
+# Coefficients leave a slope at least this share of the room that f leaves it.
+INSIDE = 0.1
+# The scale is at least this share of the targets' spread, if residuals are nearly all 0.
+LEAST_SCALE = 1e-10
 
 
 class Loss:
@@ -50,46 +52,46 @@ class Loss:
     def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
         """Return the curvatures in f, of shape (n, k); coupled ones are diag(h) - h h^T.
 
-        `dual`, alpha c / w, is what the coefficients take for minus the slopes; at the minimum it
-        is. Where curvatures change fast, those between the two are better than those at f.
+        `dual`, alpha c / w, equals minus the slopes at the minimum. If curvatures change fast,
+        those between the two are better than those at f.
         """
         out = np.empty(f.shape)
         self._compute(as_double(y), as_double(f), as_double(dual), (None, None, out))
         return out
 
     def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
-        """Write values, slopes and curvatures, those of them that aren't None."""
+        """Write values, slopes and curvatures into the arrays that aren't None."""
         raise NotImplementedError
 
     def sizes(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return of each row the size of what its loss is a sum of, for its rounding error."""
+        """Return the size of the terms of each row's loss, which bounds its rounding error."""
         return np.abs(self.values(y, f))
 
     def begun(self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False) -> "Loss | None":
-        """Return the loss that a fit begins with; None if there is nothing to do.
+        """Return the first loss of a fit; None if there is nothing to do.
 
         Parameters
         ----------
         f : ndarray of shape (n, k)
             The best constant.
         near : bool, default=False
-            Whether the fit begins nearer to its end than that.
+            Whether the fit starts near its end.
         """
         return self if np.isfinite(f).all() else None
 
     def next(
         self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
     ) -> "Loss | None":
-        """Return the loss that a fit goes on with; None if there is nothing left to do.
+        """Return the next loss of a fit; None if the fit is done.
 
         Parameters
         ----------
         penalty : float
             alpha |f|^2.
         residual : float
-            How far a fit with this loss is from its end.
+            The residual of the fit with this loss.
         tol : float
-            How far it may be.
+            The largest residual of a fit that is done.
         """
         return self if residual > tol else None
 
@@ -106,7 +108,7 @@ class Poisson(Loss):
             return np.log(np.average(y, axis=0, weights=weight))
 
     def sizes(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return of each row the size of what its loss is a sum of."""
+        """Return the size of the terms of each row's loss."""
         return np.asarray((y * (1 + np.abs(f)) + np.exp(f))[:, 0])
 
     def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
@@ -147,7 +149,7 @@ class Huber(Loss):
     epsilon : float
         >= 1.
     scale : float
-        Of the residuals, see `huber_scale`; `begun` and `next` find it.
+        The scale of the residuals, see `huber_scale`; `begun` and `next` set it.
     """
 
     epsilon: float
@@ -155,7 +157,7 @@ class Huber(Loss):
 
     @property
     def width(self) -> float:
-        """Up to which a residual counts by its square."""
+        """The largest residual that counts by its square."""
         return self.epsilon * self.scale
 
     def constant(self, y: Doubles, weight: Doubles) -> Doubles:
@@ -163,21 +165,21 @@ class Huber(Loss):
         return weighted_quantile(y, weight, 0.5)
 
     def begun(self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False) -> "Huber":
-        """Return the loss of the first residuals' scale."""
+        """Return the loss with the scale of the first residuals."""
         return self.rescaled(y, f, weight, 0.0)
 
     def rescaled(self, y: Doubles, f: Doubles, weight: Doubles, penalty: float) -> "Huber":
-        """Return the loss of the scale that the residuals have."""
-        found = huber_scale((y - f)[:, 0], self.epsilon, penalty, weight)
+        """Return the loss with the scale of the residuals."""
+        scale = huber_scale((y - f)[:, 0], self.epsilon, penalty, weight)
         away = np.abs(y - self.constant(y, weight))
         typical = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
         rounding = 8 * np.finfo(np.float64).eps * float(np.abs(y).max())
-        return Huber(self.epsilon, max(found, LEAST_SCALE * typical + rounding))
+        return Huber(self.epsilon, max(scale, LEAST_SCALE * typical + rounding))
 
     def next(
         self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
     ) -> "Huber | None":
-        """Return the loss of the scale that residuals have by now, None if it is steady."""
+        """Return the loss with the present scale of the residuals, None if it is steady."""
         other = self.rescaled(y, f, weight, penalty)
         steady = abs(other.scale - self.scale) <= tol * self.scale
         return None if residual <= tol and steady else other
@@ -202,9 +204,9 @@ class Pinball(Loss):
     quantile : float
         > 0 and < 1.
     width : float
-        m; `begun` and `next` find it.
+        m; `begun` and `next` set it.
     first : float
-        The m of the beginning.
+        The first m.
     """
 
     quantile: float
@@ -218,7 +220,7 @@ class Pinball(Loss):
     def begun(
         self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False
     ) -> "Pinball | None":
-        """Return the loss smoothed by as much as the targets are typically away, if any is."""
+        """Return the loss smoothed by the typical distance of the targets from f, if not 0."""
         away = np.abs(y - f)
         first = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
         width = first / NARROWER**SKIPPED if near else first
@@ -227,7 +229,7 @@ class Pinball(Loss):
     def next(
         self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
     ) -> "Pinball | None":
-        """Return a loss less smooth, until smoothing can have raised the objective by no more."""
+        """Return a less smooth loss while smoothing may raise the objective by more than tol."""
         if residual > max(tol, ROUGH):
             return self
         r = (y - f)[:, 0]
@@ -247,7 +249,7 @@ class Pinball(Loss):
 
 
 def _flat(out: Outputs) -> Outputs:
-    values, slopes, curvatures = (None if each is None else each.reshape(-1) for each in out)
+    values, slopes, curvatures = (None if array is None else array.reshape(-1) for array in out)
     return values, slopes, curvatures
 
 

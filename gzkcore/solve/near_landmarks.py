@@ -15,17 +15,16 @@ from .preconditioner import Preconditioner, factor_of
 
 __all__ = ["NearLandmarks"]
 
-# How many landmarks a row sees: with 31 neighbours and itself five vectors of 16. With 32 a
-# Gaussian took 12 steps instead of 10; with 64 it took one less on the sphere, and one more on
-# clusters.
+# A row sees so many landmarks: with 31 neighbours and itself five vectors of 16. With 32 a Gaussian
+# took 12 steps instead of 10; with 64 it took one less on the sphere, and one more on clusters.
 SEEN = 48
-# What is added to k(x, x) of landmarks, relative to its largest: the kernel matrix of thousands of
-# them has eigenvalues below rounding, and on those that a row sees it is factored in the
-# arithmetic of the factor. In single precision 1e-4 took 9 steps where 1e-5 took 10.
+# This share of the largest k(x, x) is added to the diagonal of the landmarks' matrix: thousands of
+# landmarks have eigenvalues below rounding, and the matrix of those that a row sees is factored in
+# the arithmetic of the factor. In single precision 1e-4 took 9 steps where 1e-5 took 10.
 LANDMARK_NOISE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 # Landmarks are chosen among so many rows for each of them: enough to lie evenly.
 SAMPLED_FOR_EACH = 16
-# The density about a row of this sample is told by the distance of its neighbour of this number.
+# The density about a row of this sample is estimated from the distance of its 16th neighbour.
 NEIGHBOUR_OF_DENSITY = 16
 
 
@@ -115,7 +114,7 @@ class NearLandmarks(Preconditioner):
         self.nbytes = self.neighbours.nbytes + self.seen.nbytes + factors + cores
 
     def make_factors(self, pairs: Pairs, noise: Doubles) -> None:
-        """Compute what depends on the noise of the rows."""
+        """Compute the factors, which depend on the noise of the rows."""
         order, n_landmarks = self.neighbours.order, len(self.landmarks)
         of_rows = np.multiply.outer(self.distinct, noise[order])
         of_landmarks = np.full((len(of_rows), n_landmarks), self._own)
@@ -127,14 +126,14 @@ class NearLandmarks(Preconditioner):
             self.seen,
         )
         with limit_blas(1):
-            inverse, info = dpotri(self._root, lower=True)  # above the diagonal it means nothing
+            inverse, info = dpotri(self._root, lower=True)  # the lower triangle
         if info:
             raise LinAlgError(f"the kernel matrix of {n_landmarks} landmarks is singular")
         self._cores = [factor_of(self.seen.gram(B).T + inverse, 0.0) for B in self.factor.at_seen]
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
-        found, which, order = np.empty(R.shape), self._which[columns], self.neighbours.order
+        solved, which, order = np.empty(R.shape), self._which[columns], self.neighbours.order
         for s in np.unique(which):
             mine, B = which == s, self.factor.at_seen[s]
             white = self.factor.multiply(s, R[order][:, mine], slice(0, len(R)))
@@ -142,8 +141,8 @@ class NearLandmarks(Preconditioner):
             with limit_blas(1):
                 inner = cho_solve((self._cores[s], True), inner)
             self.seen.subtract_product(B, inner, white)
-            found[np.ix_(order, mine)] = self.factor.multiply_transposed(s, white)
-        return found
+            solved[np.ix_(order, mine)] = self.factor.multiply_transposed(s, white)
+        return solved
 
     def __repr__(self) -> str:
         return super().__repr__().replace("component", "landmark")

@@ -18,8 +18,8 @@ __all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor"]
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
 
-LEAF = 32  # rows of a leaf of the tree, at most
-MOST_SEEN = 255  # neighbours or landmarks of a row: places in a row of G or B are bytes
+LEAF = 32  # A leaf of the tree has at most so many rows.
+MOST_SEEN = 255  # A row has at most so many neighbours: places in a row of G or B are bytes.
 
 
 def tree_order(X: Doubles) -> tuple[Integers, int]:
@@ -58,7 +58,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, X: Doubles, count: int, rng: np.random.Generator) -> "Neighbours":
-        """Find them for the rows of X (n, d)."""
+        """Return the neighbours of the rows of X (n, d)."""
         n = len(X)
         order, size = tree_order(X)
         valid = order < n
@@ -74,8 +74,8 @@ class Neighbours:
             numbers = np.cumsum(valid, dtype=np.int32) - np.int32(1)
             table = numbers[table[valid]]
             order, ranks = order[valid], ranks[valid]
-        given = table != np.arange(n)[:, None]
-        return cls(order, ranks, table, *_by_column(table, given, n))
+        is_neighbour = table != np.arange(n)[:, None]
+        return cls(order, ranks, table, *_by_column(table, is_neighbour, n))
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +84,7 @@ class Neighbours:
 
 
 def _heap(leaves: Any) -> Any:
-    """Put the minima of two by two before the values of leaves, up to the root at 1."""
+    """Return a heap with the root at 1: minima of pairs, then the values of the leaves."""
     levels = [leaves]
     while len(levels[-1]) > 1:
         levels.append(np.minimum(levels[-1][::2], levels[-1][1::2]))
@@ -100,13 +100,13 @@ def _boxes(X: Doubles, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbe
 
 
 def _by_column(
-    table: Numbers, given: NDArray[np.bool_], n_columns: int
+    table: Numbers, stored: NDArray[np.bool_], n_columns: int
 ) -> tuple[Integers, Numbers, NDArray[np.uint8]]:
-    """Return where the entries of each column begin, their rows, and their places in them."""
+    """Return where the stored entries of each column begin, their rows, and their places there."""
     n, m = table.shape
-    begins = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
-    places = np.broadcast_to(np.arange(m, dtype=np.uint8), table.shape)[given]
-    by_column = csr_array((places, table[given], begins), shape=(n, n_columns)).tocsc()
+    begins = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    places = np.broadcast_to(np.arange(m, dtype=np.uint8), table.shape)[stored]
+    by_column = csr_array((places, table[stored], begins), shape=(n, n_columns)).tocsc()
     return by_column.indptr.astype(np.intp), by_column.indices.astype(np.int32), by_column.data
 
 
@@ -121,7 +121,7 @@ class Seen:
 
     @classmethod
     def of(cls, X: Doubles, landmarks: Doubles, count: int) -> "Seen":
-        """Find for each row of X (n, d) the nearest `count` of the landmarks (q, d), or all."""
+        """Return for each row of X (n, d) the nearest `count` of the landmarks (q, d), or all."""
         q = len(landmarks)
         table = Nearest(landmarks).to(X, min(count, q, MOST_SEEN))
         return cls(table, *_by_column(table, np.ones(table.shape, bool), q))
@@ -153,22 +153,22 @@ class Seen:
 
 
 class Nearest:
-    """A tree of rows (q, d), which finds those that are nearest to others."""
+    """A tree of rows (q, d), in which the nearest to other rows are searched."""
 
     def __init__(self, rows: Doubles) -> None:
         order, size = tree_order(rows)
         self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
-        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # of a row: 0
+        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
         self._center = np.median(rows, axis=0)
         self._boxes = _boxes(rows[self._rows] - self._center, self._ranks, size)
 
     def to(self, X: Doubles, count: int) -> Numbers:
         """Return the numbers (n, count) of the rows that are nearest to each row of X."""
-        found: Numbers = np.empty((len(X), count), np.int32)
+        places: Numbers = np.empty((len(X), count), np.int32)
         _neighbours.nearest(
-            (X - self._center).astype(np.float32), *self._boxes, self._ranks, found, n_threads()
+            (X - self._center).astype(np.float32), *self._boxes, self._ranks, places, n_threads()
         )
-        return self._rows[found]
+        return self._rows[places]
 
 
 class SparseFactor:
@@ -190,7 +190,7 @@ class SparseFactor:
     noise : ndarray of shape (n_shifts, n + q)
         What is added to the diagonal of R for each alpha: alpha N.
     seen : Seen, optional
-        Its landmarks are the last q rows of all that is given. None: no landmarks.
+        Its landmarks are the last q rows of pairs, Z and noise. None: no landmarks.
     """
 
     def __init__(

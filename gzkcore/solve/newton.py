@@ -44,33 +44,34 @@ from .system import SINGLE_TOL, FactoredSystem, KernelSystem
 
 __all__ = ["Minimum", "minimise"]
 
-FLATTEST = 1e-10  # curvatures below so much of the largest are 0
-SLOWEST = 1e-3  # what is left of an error in the intercept after a step
-ALIKE = 2.0  # weights that differ by no more than this share a preconditioner
-LOOSE, TIGHTER = 1e-2, 0.1  # tolerance of a step's system: of the first ones, and of the residual
-FINEST = 1e-12  # tolerance that double precision allows
-HALF = 0.5  # of the slope at 0, where a step ends
-MOST_TRIED = 60  # lengths of a step
-MOST_HELD = 1 << 25  # numbers in the inverses of coupled outputs
-MOST_FAILED = 3  # systems that are not solved to their tolerance
+FLATTEST = 1e-10  # Curvatures below this share of the largest are 0.
+SLOWEST = 1e-3  # A step leaves at most this share of an error in the intercept.
+ALIKE = 2.0  # Weights that differ by no more than this factor share a preconditioner.
+# The tolerance of a step's system is LOOSE at first, then TIGHTER times the residual.
+LOOSE, TIGHTER = 1e-2, 0.1
+FINEST = 1e-12  # Double precision allows this tolerance.
+HALF = 0.5  # A step ends where the slope has fallen to this share of the slope at 0.
+MOST_TRIED = 60  # So many lengths of a step are tried.
+MOST_HELD = 1 << 25  # The inverses of coupled outputs have at most so many numbers.
+MOST_FAILED = 3  # So many systems may miss their tolerance.
 
 
 @dataclass
 class Minimum:
-    """What `minimise` found.
+    """The result of `minimise`.
 
     Attributes
     ----------
     coef : ndarray of shape (n, k)
     intercept : ndarray of shape (k,)
     loss : Loss
-        The last: with the scale or the width that it came to.
+        The last one, with its final scale or width.
     n_iter : int
         Steps.
     residual : float
     converged : bool
     trouble : str
-        What went wrong, and what to do; "" if nothing did.
+        Why it did not converge, with a remedy; "" if it did.
     objective : list of (float, float)
         P before and after each step, by the loss of that step.
     smooth : ndarray of shape (n, k)
@@ -90,7 +91,7 @@ class Minimum:
 
 @dataclass
 class Point:
-    """Coefficients, the intercept and what they say of the rows."""
+    """Coefficients, the intercept and their values at the rows."""
 
     coef: Doubles  # (n, k)
     intercept: Doubles  # (k,)
@@ -102,7 +103,7 @@ class Point:
         return self.smooth + self.intercept
 
     def moved(self, step: "Point", length: float) -> "Point":
-        """Return the point so far along a step."""
+        """Return the point at this length along a step."""
         return Point(
             self.coef + length * step.coef,
             self.intercept + length * step.intercept,
@@ -122,21 +123,21 @@ class Curvature:
     def of(cls, loss: Loss, y: Doubles, at: Point, weight: Doubles, alpha: float) -> "Curvature":
         """Return the curvature of a loss."""
         weight = weight[:, None]
-        found = loss.curvature(y, at.f, alpha * at.coef / weight)
+        curvature = loss.curvature(y, at.f, alpha * at.coef / weight)
         q = None
         if loss.coupled:
-            found = np.maximum(found, FLATTEST)
-            found /= found.sum(axis=1, keepdims=True)
-            q = np.sqrt(found)
-        return cls(weight * found, np.sqrt(weight * found), q)
+            curvature = np.maximum(curvature, FLATTEST)
+            curvature /= curvature.sum(axis=1, keepdims=True)
+            q = np.sqrt(curvature)
+        return cls(weight * curvature, np.sqrt(weight * curvature), q)
 
     @property
-    def seen(self) -> Integers:
+    def curved(self) -> Integers:
         """Rows with a curvature."""
         return np.flatnonzero(self.weights.max(axis=1) > FLATTEST * self.weights.max())
 
     def part(self, rows: Integers) -> "Curvature":
-        """Return those of some rows."""
+        """Return the curvature of some rows."""
         q = None if self.q is None else self.q[rows]
         return Curvature(self.weights[rows], self.roots[rows], q)
 
@@ -158,7 +159,7 @@ class Curvature:
 
 
 class Preconditioned(Preconditioner):
-    """(alpha I + A^T K A)^-1, nearly: A^+ P^-1 A^+T with P near K + alpha / p for each output."""
+    """A^+ P^-1 A^+T, near (alpha I + A^T K A)^-1, with P near K + alpha / p for each output."""
 
     def __init__(self, parts: list[Preconditioner], curvature: Curvature) -> None:
         self.parts, self.curvature = parts, curvature
@@ -171,8 +172,8 @@ class Preconditioned(Preconditioner):
         """Return P^-1 R for one column, all outputs one below the other."""
         roots = self.curvature.roots
         scaled = self.curvature.project(R.reshape(roots.shape)) / roots
-        found = [part.solve(scaled[:, [k]], self.one)[:, 0] for k, part in enumerate(self.parts)]
-        return self.curvature.project(np.column_stack(found) / roots).reshape(R.shape)
+        solved = [part.solve(scaled[:, [k]], self.one)[:, 0] for k, part in enumerate(self.parts)]
+        return self.curvature.project(np.column_stack(solved) / roots).reshape(R.shape)
 
 
 class Coupled(Preconditioner):
@@ -198,10 +199,10 @@ class Coupled(Preconditioner):
         """Return P^-1 R for one column, all outputs one below the other."""
         roots = self.curvature.roots
         scaled = self.curvature.project(R.reshape(roots.shape)) / roots
-        each = np.column_stack([E @ scaled[:, k] for k, E in enumerate(self.inverses)])
-        common = cho_solve(self.total, each.sum(axis=1), check_finite=False)
-        each -= np.column_stack([E @ common for E in self.inverses])
-        return self.curvature.project(each / roots).reshape(R.shape)
+        solved = np.column_stack([E @ scaled[:, k] for k, E in enumerate(self.inverses)])
+        common = cho_solve(self.total, solved.sum(axis=1), check_finite=False)
+        solved -= np.column_stack([E @ common for E in self.inverses])
+        return self.curvature.project(solved / roots).reshape(R.shape)
 
 
 class Newton:
@@ -221,7 +222,8 @@ class Newton:
         self.system, self.loss, self.y, self.step = system, loss, y, step
         self.weight = np.ones(len(y)) if weight is None else weight
         self.alpha, self.fit_intercept = float(system.alphas[0]), fit_intercept
-        self.tried, self.failed = "", 0  # trouble of the last linear system, and how many had some
+        self.trouble, self.failed = "", 0  # of the last linear system; how many had some
+        # Weights, and the preconditioners that were made for them.
         self._made: tuple[Doubles, list[Preconditioner]] | None = None
         constant = self._constant(y)
         self.first = np.broadcast_to(constant, y.shape)
@@ -250,12 +252,12 @@ class Newton:
             return self.weight[:, None] * self.loss.gradient(self.y, at.f)
 
     def slope(self, at: Point, step: Point) -> float:
-        """Return how P changes along a step: r^T K d + g^T e."""
+        """Return the slope of P along a step: r^T K d + g^T e."""
         g = self.gradient(at)
         with np.errstate(over="ignore", invalid="ignore"):
             along = np.einsum("ij,ij->", g + self.alpha * at.coef, step.smooth)
-            found = float(along + g.sum(axis=0) @ step.intercept)
-        return found if np.isfinite(found) else np.inf
+            slope = float(along + g.sum(axis=0) @ step.intercept)
+        return slope if np.isfinite(slope) else np.inf
 
     def product(self, V: Doubles) -> Any:
         """Return K V in double."""
@@ -265,67 +267,67 @@ class Newton:
         """Return Newton's step, its system solved to a tolerance."""
         r = self.gradient(self.at) + self.alpha * self.at.coef
         curvature = Curvature.of(self.loss, self.y, self.at, self.weight, self.alpha)
-        seen = curvature.seen
+        curved = curvature.curved
         kappa = 0.0
         if self.fit_intercept:
             size = float(self.system.kernel.diag(self.system.rows[:1])[0]) or 1.0
             total = float(curvature.weights.sum(axis=0).min())
             kappa = (size + (self.alpha / total if total > 0 else 0.0)) / SLOWEST
-        if seen.size == len(r):
-            d = self._solve(curvature, seen, r, np.zeros_like(r), kappa, tol)
+        if curved.size == len(r):
+            d = self._solve(curvature, curved, r, np.zeros_like(r), kappa, tol)
         else:
-            d = self._beside_unseen(curvature, seen, r, kappa, tol)
+            d = self._beside_flat(curvature, curved, r, kappa, tol)
         e = kappa * (self.at.coef.sum(axis=0) + d.sum(axis=0))
         return Point(d, e, self.product(d))
 
-    def _beside_unseen(
-        self, curvature: Curvature, seen: Integers, r: Doubles, kappa: float, tol: float
+    def _beside_flat(
+        self, curvature: Curvature, curved: Integers, r: Doubles, kappa: float, tol: float
     ) -> Doubles:
-        """Return d where some rows have no curvature; those seen make up for their sum at once."""
+        """Return d if some rows have no curvature; the curved rows compensate for their sum."""
         d = -r / self.alpha
-        d[seen] = 0.0
-        if not seen.size:
+        d[curved] = 0.0
+        if not curved.size:
             return d
-        part = curvature.part(seen)
+        part = curvature.part(curved)
         if self.fit_intercept:
             excess = self.at.coef.sum(axis=0) + d.sum(axis=0)
-            d[seen] = -excess * part.weights / part.weights.sum(axis=0)
-        rest = (r + self.alpha * d)[seen]
-        d[seen] += self._solve(part, seen, rest, self.product(d)[seen], kappa, tol, d.sum(axis=0))
+            d[curved] = -excess * part.weights / part.weights.sum(axis=0)
+        rest, moved = (r + self.alpha * d)[curved], self.product(d)[curved]
+        d[curved] += self._solve(part, curved, rest, moved, kappa, tol, d.sum(axis=0))
         return d
 
     def _solve(
         self,
         part: Curvature,
-        seen: Integers,
+        curved: Integers,
         r: Doubles,
         moved: Doubles,
         kappa: float,
         tol: float,
         added: Doubles | float = 0.0,
     ) -> Doubles:
-        """Return A u, what is missing of the step d at the rows seen.
+        """Return A u, the remainder of the step d at the curved rows.
 
         The coefficients of d so far add up to `added`, and move f at these rows by `moved`.
 
         (alpha I + A^T (K + kappa) A) u = -A^+ r - A^T (moved + kappa (sum of c, and added)).
         """
-        whole = len(seen) == len(self.y)
-        system = self.system if whole else self.system.part(seen)
+        whole = len(curved) == len(self.y)
+        system = self.system if whole else self.system.part(curved)
         own = -part.inverse(r) - part.transposed(moved)
         total = kappa * (self.at.coef.sum(axis=0) + added)
         target = own - part.transposed(np.broadcast_to(total, r.shape))
         if not target.any():
             return np.zeros_like(r)
-        # The intercept's part may be large, and says nothing of how exact the others have to be.
+        # The intercept's part may be large, and must not loosen the tolerance of the others.
         relative = float(np.linalg.norm(own) / np.linalg.norm(target))
         tol = max(tol * min(relative, 1.0), FINEST)
 
         def product_by(multiply: Any) -> Any:
             def product(U: Doubles) -> Doubles:
                 V = part.times(U.reshape(r.shape))
-                found = as_step(self.step, lambda: multiply(V)) + kappa * V.sum(axis=0)
-                return part.transposed(found).reshape(U.shape)
+                image = as_step(self.step, lambda: multiply(V)) + kappa * V.sum(axis=0)
+                return part.transposed(image).reshape(U.shape)
 
             return product
 
@@ -333,20 +335,19 @@ class Newton:
 
         def solved(preconditioner: Preconditioner) -> Solution:
             return conjugate_gradients(
-                product_by(quick), target.reshape(-1, 1), [self.alpha],
-                exact_product=product_by(system.exact), preconditioner=preconditioner,
-                tol=tol, max_iter=system.equations.max_iter,
+                (product_by(quick), product_by(system.exact)), target.reshape(-1, 1), [self.alpha],
+                preconditioner=preconditioner, tol=tol, max_iter=system.equations.max_iter,
             )  # fmt: skip
 
         preconditioner = self._preconditioner(system, part, kappa, whole)
         try:
-            found = solved(preconditioner)
+            solution = solved(preconditioner)
         except NotPositiveDefinite:  # by rounding, where alpha is tiny
             if not isinstance(preconditioner, Coupled):
                 raise
-            found = solved(self._separate(system, part, kappa, whole))
-        self.tried, self.failed = found.trouble, self.failed + bool(found.trouble)
-        return part.times(found.coef.reshape(r.shape))
+            solution = solved(self._separate(system, part, kappa, whole))
+        self.trouble, self.failed = solution.trouble, self.failed + bool(solution.trouble)
+        return part.times(solution.coef.reshape(r.shape))
 
     def _preconditioner(
         self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
@@ -356,7 +357,7 @@ class Newton:
         if isinstance(system, FactoredSystem) and part.q is not None and few:
             try:
                 return Coupled(system.matrix + kappa, self.alpha, part)
-            except LinAlgError:  # K is singular, or not positive definite: which, the others tell
+            except LinAlgError:  # K is singular, or indefinite: the others raise for the latter
                 pass
         return self._separate(system, part, kappa, whole)
 
@@ -375,7 +376,7 @@ class Newton:
         return Preconditioned(made, part)
 
     def length(self, step: Point, slope: float) -> float:
-        """Return how far to go: 1, or where the slope has fallen by half; 0 if nowhere."""
+        """Return the length of a step: 1, or where the slope has fallen by half; 0 if nowhere."""
         low, high, length, before = 0.0, np.inf, 1.0, self.value(self.at)
         for _ in range(MOST_TRIED):
             there = self.at.moved(step, length)
@@ -390,12 +391,12 @@ class Newton:
         return low
 
     def run(self, tol: float, max_iter: int) -> Minimum:
-        """Step until there is nothing left to do."""
+        """Step until the loss is done or nothing helps."""
         residual, stuck, n_iter = np.inf, "", 0
         objective: list[tuple[float, float]] = []
         begun = self.loss.begun(self.y, self.first, self.weight, self.near)
         if begun is None:
-            return self._found(0, 0.0, "", objective)
+            return self._minimum(0, 0.0, "", objective)
         self.loss = begun
         exactness = LOOSE
         while n_iter < max_iter and self.failed < MOST_FAILED:
@@ -418,19 +419,19 @@ class Newton:
             penalty = self.penalty(self.at)
             other = self.loss.next(self.y, self.at.f, self.weight, penalty, residual, tol)
             if other is None:
-                return self._found(n_iter, residual, "", objective)
+                return self._minimum(n_iter, residual, "", objective)
             self.loss = other
         if self.failed == MOST_FAILED:
-            stuck = f"does without exact steps, and of the last one's linear system {self.tried}"
+            stuck = f"does without exact steps, and of the last one's linear system {self.trouble}"
         stuck = stuck or "needs more steps; use a larger max_iter or tol"
         trouble = (
             f"tol={tol:g} is not reached after {counted(n_iter, 'step')}, where the residual is "
             f"{residual:.2g}, with alpha={self.alpha:g}: it {stuck}, or a larger alpha"
         )
-        return self._found(n_iter, residual, trouble, objective)
+        return self._minimum(n_iter, residual, trouble, objective)
 
     def residual(self, decrement: float) -> float:
-        """Return the root of what P is above its least value, relative to what it has fallen."""
+        """Return the root of the excess of P over its minimum, relative to its decrease."""
         first = self.weight @ self.loss.values(self.y, self.first)
         fall = max(float(first - self.value(self.at)), self.penalty(self.at) / 2)
         sizes = self.weight @ self.loss.sizes(self.y, self.at.f) + self.penalty(self.at)
@@ -439,7 +440,7 @@ class Newton:
             return 0.0
         return float(np.sqrt(decrement / 2 / fall)) if fall > 0 else np.inf
 
-    def _found(self, n_iter: int, residual: float, trouble: str, objective: Any) -> Minimum:
+    def _minimum(self, n_iter: int, residual: float, trouble: str, objective: Any) -> Minimum:
         at = self.at
         return Minimum(
             at.coef, at.intercept, self.loss, n_iter, residual, not trouble, trouble, objective,
@@ -474,13 +475,13 @@ def minimise(
     fit_intercept : bool, default=True
         Without it b is 0.
     tol : float, default=1e-3
-        See the head of the module.
+        The largest residual, see the head of the module.
     max_iter : int, default=100
-        Steps at most.
+        The most steps.
     step : callable, optional
         Runs each product.
     start : Minimum, optional
-        Of the same rows and a loss that is near, both losses of y - f alone: where steps begin.
+        Where steps begin: the minimum of a similar loss on the same rows, both of y - f alone.
     """
     newton = Newton(system, loss, y, weight, fit_intercept=fit_intercept, step=step, start=start)
     return newton.run(tol, max_iter)

@@ -106,6 +106,11 @@ class Posterior:
         """The system of the equations; whoever has it may set it."""
         return system_of(self.equations)
 
+    @property
+    def made_system(self) -> KernelSystem | None:
+        """The system if it was needed so far."""
+        return vars(self).get("system")
+
     @functools.cached_property
     def at_rows(self) -> Doubles | None:
         """H, the functions of the trend at the rows; None without a trend."""
@@ -113,7 +118,8 @@ class Posterior:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again from the rows."""
-        return {k: v for k, v in vars(self).items() if k not in ("system", "at_rows", "near")}
+        state = {k: v for k, v in vars(self).items() if k not in ("system", "at_rows", "near")}
+        return state | {"_of_trend": {}}
 
     def for_batches(self) -> Self:
         """Return a copy whose variances don't depend on how the new rows are batched."""
@@ -185,7 +191,7 @@ class Posterior:
     def _slope_variances(
         self, X: Rows, directions: Doubles, alpha: float, near: NearVariances | None
     ) -> Doubles:
-        """Return variances of slopes, given all rows by a solve for each, or given rows near by."""
+        """Return variances of slopes given rows near by, or given all rows by a solve for each."""
         rows, old = as_double(dense(X)), as_double(dense(self.equations.X))
         prior = self._prior_slopes(rows.shape[1])
         variances: Doubles = np.einsum(

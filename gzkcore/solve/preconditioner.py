@@ -1,4 +1,18 @@
-"""The interface of all preconditioners of K + alpha N."""
+"""The protocol of all preconditioners of K + alpha N: `Preconditioner`.
+
+    Diagonal                  the diagonal                                   preconditioners
+    LowRank                   features of the kernel                         preconditioners
+    NearAndFar                features, and neighbours of each row           preconditioners
+    NearLandmarks             landmarks, and neighbours of each row          near_landmarks
+    Factored                  the matrix itself, of few rows                 factored
+    Grown                     another one, with rows added and left out      changed_rows
+    Preconditioned, Coupled   steps of Newton's method                       newton
+    FactoredGram              the normal equations of centres                centers
+    SketchPreconditioner      a Gram matrix of features                      wide
+
+Conjugate gradients need `solve` alone. The other members say what a preconditioner costs and how
+good it is.
+"""
 
 import math
 from typing import Any
@@ -58,7 +72,7 @@ class Preconditioner:
 
 
 def factor_of(matrix: Doubles, ridge: float) -> Any:
-    """Return the lower factor of matrix + ridge I; what is above the diagonal means nothing."""
+    """Return the lower factor of matrix + ridge I, with any numbers above the diagonal."""
     shifted = np.array(matrix, order="F")
     shifted[np.diag_indices_from(shifted)] += ridge
     with limit_blas(1):

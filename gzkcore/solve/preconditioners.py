@@ -45,18 +45,19 @@ from .solve import NotPositiveDefinite, OfColumns, conjugate_gradients
 __all__ = ["Diagonal", "KeptFeatures", "LowRank", "NearAndFar", "preconditioner_for"]
 
 
-# Columns are padded to a multiple of this, and compiled kernels take whole vectors.
+# The columns of features are padded to a multiple of LANES: compiled kernels take whole vectors.
 LANES = 16
-# Rows are worked on in so many groups, whatever the threads: sums are the same for any number.
+# Rows are worked on in so many groups, so that sums are the same for any number of threads.
 ROW_GROUPS = 8
-TILE_BYTES = 1 << 20  # of rows in double, which stay in the cache
+# A tile of rows in double has so many bytes, and stays in the cache.
+TILE_BYTES = 1 << 20
 # At least so many rows at a time are added to a Gram matrix, which is read and written each time:
 # 16,000 rows of 2,800 features took 35 s with 46 at a time, and 12 s with these.
 GRAM_ROWS = 512
 
 
 class KeptFeatures:
-    """Z (n, p) and what preconditioners ask of it.
+    """Features Z (n, p) in memory, with the products that preconditioners need.
 
     Parameters
     ----------
@@ -71,14 +72,14 @@ class KeptFeatures:
 
     @classmethod
     def of(cls, features: Any, X: Floats, dtype: Any) -> "KeptFeatures":
-        """Return those of the rows of X, by a fitted feature map."""
+        """Return the features of the rows of X by a fitted feature map."""
         width = int(width_of(features, X))
         Z = np.zeros((len(X), -(-width // LANES) * LANES), dtype)
 
-        def keep(part: slice, tile: Floats, _sums: Sums) -> None:
+        def store(part: slice, tile: Floats, _sums: Sums) -> None:
             Z[part, :width] = tile
 
-        sum_tiles(features, X, keep, ())
+        sum_tiles(features, X, store, ())
         return cls(Z, width)
 
     @property
@@ -132,9 +133,9 @@ class KeptFeatures:
     def _by_group(
         self, use: Callable[[Iterator[tuple[slice, Doubles]]], Any], least: int = 1
     ) -> Iterator[Any]:
-        """Yield use(tiles) of each group, in order: no more are held than there are threads.
+        """Yield use(tiles) of each group, in order, as many at a time as there are threads.
 
-        Tiles have at least so many rows if there are.
+        Tiles have at least `least` rows, unless the group has fewer.
         """
         n = len(self.Z)
         step = max(1, -(-n // ROW_GROUPS))
@@ -142,13 +143,13 @@ class KeptFeatures:
         threads = min(n_threads(), len(parts))
         for first in range(0, len(parts), threads):
             some = parts[first : first + threads]
-            found: list[Any] = [None] * len(some)
+            results: list[Any] = [None] * len(some)
 
-            def run(thread: int, _: Any, some: Any = some, found: Any = found) -> None:
-                found[thread] = use(self._tiles(some[thread], least))
+            def run(thread: int, _: Any, some: Any = some, results: Any = results) -> None:
+                results[thread] = use(self._tiles(some[thread], least))
 
             on_threads(run, len(some))
-            yield from found
+            yield from results
 
     def _tiles(self, part: slice, least: int) -> Iterator[tuple[slice, Doubles]]:
         """Yield tiles of doubles, which last until the next."""
@@ -164,48 +165,51 @@ class KeptFeatures:
 # Landmarks of features are chosen among so many rows for each of them, and not among all. At 16,000
 # rows of kin40k 1,400 of 2, 4 or 16 times as many rows took 37, 38 and 43 steps.
 SAMPLED_FOR_EACH = 4
-# What is added to k(x, x) of landmarks, relative to its largest; if their matrix has no factor, so
-# many times as much.
+# This share of the largest k(x, x) is added to the diagonal of the landmarks' matrix; if it has no
+# factor, MORE_NOISE times as much.
 LANDMARK_NOISE, MORE_NOISE = 1e-10, 100.0
-# Rows on which what features leave is estimated, and half of them for the largest eigenvalue.
+# The remainder of features is estimated on so many rows, its largest eigenvalue on half of them.
 SAMPLED_ROWS = 1000
-# Up to so many rows features alone: their factors take a fraction of a second.
+# Up to so many rows have features alone: their factors take a fraction of a second.
 ROWS_OF_FEATURES = 2000
-# With the row itself whole vectors of 16.
+# Each row has so many neighbours; with the row itself they are whole vectors of 16.
 NEIGHBOURS = 31
-# Where a product takes linear time, and landmarks that a row sees there. At 200,000 rows on the
-# sphere (Matern-1/2, 3/2, lengths .1 and .02, alpha .1 and .001) 3 to 4 steps became 4 to 8, and a
-# fit took .65 to .82 of the processor time.
+# If a product takes linear time, each row has so many neighbours and sees so many landmarks. At
+# 200,000 rows on the sphere (Matern-1/2, 3/2, lengths .1 and .02, alpha .1 and .001) 3 to 4 steps
+# became 4 to 8, and a fit took .65 to .82 of the processor time.
 FEW_NEIGHBOURS, FEW_SEEN = 15, 16
-# What these cost: nanoseconds of a thread for each row, and steps, at so many rows: 4 to 8 at
-# 200,000, 13 at 10^6, 25 at 3 10^6 and 65 at 10^7.
+# These cost NEAR_ROW nanoseconds of a thread for each row, and NEAR_STEPS steps at NEAR_STEPS_AT
+# rows, which grow with this power of the rows: 4 to 8 at 200,000, 13 at 10^6, 25 at 3 10^6 and 65
+# at 10^7.
 NEAR_ROW, NEAR_STEPS, NEAR_STEPS_AT, NEAR_POWER = 6200, 13, 1e6, 0.7
-# Columns up to which the landmarks about a row tell it what the rest would; in more columns balls
+# Up to so many columns the landmarks about a row screen it from all others; in more columns balls
 # have more of them than a row sees.
 FEW_COLUMNS = 3
 # A multiply-add of a factor, in double, takes as long as so many of a kernel product in single
 # precision: 12e9 to 16e9 in a second, and 66e9, of Matern-3/2 at 100,000 rows in three columns.
 FACTOR_COST = 5
-# Landmarks that rows see: one for so many rows, as far as so many. At 30,000 rows 1,875 left 9
-# steps of a Gaussian on the sphere and at airports, 1,600 left 11.
+# There is one landmark for so many rows, up to MANY_LANDMARKS. At 30,000 rows 1,875 left 9 steps of
+# a Gaussian on the sphere and at airports, 1,600 left 11.
 ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
-# Features or landmarks: from and to, what features may hold in memory, and how many there are
-# where the kernel has no compiled form or rows are few.
+# There are FEWEST to MOST_COMPONENTS features or landmarks. FEATURES_ALONE is the first number of
+# features for kernels without a compiled form, and for few rows.
 FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
+# The features of all rows take so many bytes at most.
 MOST_BYTES = 1 << 30
-# Kernel products that the Gram matrix of the features may cost, where steps are few.
+# If steps are few, the Gram matrix of the features may cost as much as so many kernel products.
 PRODUCTS = 2
-# Steps are tried on one row of so many, but on so many at least, with FEWEST features, and up to so
-# many steps; all rows take about STEPS_OF_ALL times as many. At 36,000 rows of kin40k and an alpha
-# of .001 there were 325 steps with 1,120 features, 151 with 2,000, 77 with 2,816 (104, 70, 56 s of
-# processor time), at 13,500 of pol 20 with 512, 14 with 1,024, 10 with 2,048 (4.4, 4.8, 8.2 s).
+# Steps are tried on one row in ROWS_OF_TRIED, on LEAST_TRIED at least, with FEWEST features, up to
+# MOST_TRIED_STEPS steps or TRIED_TOL; all rows take about STEPS_OF_ALL times as many. At 36,000
+# rows of kin40k and an alpha of .001 there were 325 steps with 1,120 features, 151 with 2,000, 77
+# with 2,816 (104, 70, 56 s of processor time), at 13,500 of pol 20 with 512, 14 with 1,024, 10 with
+# 2,048 (4.4, 4.8, 8.2 s).
 ROWS_OF_TRIED, LEAST_TRIED, MOST_TRIED_STEPS, TRIED_TOL, STEPS_OF_ALL = 10, 1500, 100, 1e-2, 6
-# A condition number for which no preconditioner is made: eight steps to 1e-3.
+# A matrix of this condition number has the diagonal as preconditioner: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
-# Features are held in single precision from this least alpha on, relative to k(x, x): their
-# rounding, 1e-7 k(x, x) for each product of two, is a thousandth of it.
+# From this alpha on, relative to k(x, x), features are held in single precision: their rounding,
+# 1e-7 k(x, x) for each product of two, is a thousandth of it.
 LEAST_IN_SINGLE = 1e-4
-# A smaller alpha, relative to k(x, x), is taken for this: the factor of Z^T M Z + I, with up to n
+# A smaller alpha, relative to k(x, x), is replaced by this: the factor of Z^T M Z + I, with up to n
 # over it on the diagonal, would be rounding errors.
 LEAST_ALPHA = 1e-9
 
@@ -340,7 +344,7 @@ class NearAndFar(Preconditioner):
         self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
 
     def make_factors(self, pairs: Pairs, noise: Doubles) -> None:
-        """Compute what depends on the noise of the rows."""
+        """Compute the factors, which depend on the noise of the rows."""
         order = self.neighbours.order
         of_rows = np.multiply.outer(self.distinct, noise[order])
         self.factor = SparseFactor(self.neighbours, pairs.take(order), self.features.Z, of_rows)
@@ -353,21 +357,21 @@ class NearAndFar(Preconditioner):
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
-        found, which = np.empty(R.shape), self._which[columns]
+        solved, which = np.empty(R.shape), self._which[columns]
         for s in np.unique(which):
             mine = which == s
             near = self.factor.apply(s, R[self.neighbours.order][:, mine])
             inner = cho_solve((self._cores[s], True), self.features.transposed_product(near))
             near -= self.factor.apply(s, self.features.product(inner))
-            found[np.ix_(self.neighbours.order, mine)] = near
-        return found
+            solved[np.ix_(self.neighbours.order, mine)] = near
+        return solved
 
 
 # ---- the choice
 
 
 def preconditioner_for(
-    given: Any,
+    preconditioner: Any,
     kernel: Kernel,
     X: Floats,
     shifts: ArrayLike,
@@ -380,7 +384,7 @@ def preconditioner_for(
 
     Parameters
     ----------
-    given : "auto", int, feature map, None or Preconditioner
+    preconditioner : "auto", int, feature map, None or Preconditioner
         "auto": the cheapest, see Notes. An int: this number of Nystrom features, with neighbours if
         the kernel has a compiled form and there are more than 2,000 rows. A transformer, fitted or
         not: its features, with neighbours if Z Z^T does not exceed the kernel. None: the diagonal.
@@ -437,13 +441,13 @@ def preconditioner_for(
     if np.ndim(X) != 2 or not len(X):
         raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
     made_for = len(X), tuple(_checked("shifts", shifts, None).tolist())
-    if isinstance(given, Preconditioner):
-        return _made_for_these(given, *made_for)
+    if isinstance(preconditioner, Preconditioner):
+        return _made_for_these(preconditioner, *made_for)
     began = time.perf_counter()
     rows: Doubles = np.asarray(X, dtype=np.float64)
     problem = Problem(kernel, rows, shifts, noise, generator(random_state))
     problem.sums = sums
-    made = _make(given, problem)
+    made = _make(preconditioner, problem)
     made.seconds, made.made_for = time.perf_counter() - began, made_for
     return made
 
@@ -453,29 +457,31 @@ def preconditioner_of_some(
 ) -> Preconditioner:
     """Make the preconditioner that K(X, X) + shift I has as a part of one of n_rows rows.
 
-    Of the kind that "auto" takes for all: as many features or landmarks, but half of X at most,
-    and of neighbours the share that are among the n rows of X. `shift` is n / n_rows times the
-    alpha of all.
+    It is of the kind that "auto" chooses for all rows, with as many features or landmarks, but half
+    of X at most, and the share of the neighbours that are among the n rows of X. `shift` is n /
+    n_rows times the alpha of all.
     """
     rows: Doubles = np.asarray(X, dtype=np.float64)
     return _make("auto", Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
 
 
-def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) -> Preconditioner:
+def _made_for_these(
+    preconditioner: Preconditioner, n: int, shifts: tuple[float, ...]
+) -> Preconditioner:
     """Return a preconditioner, or raise if it was made for other rows or alphas."""
-    made_n, made_shifts = given.made_for or (n, shifts)
+    made_n, made_shifts = preconditioner.made_for or (n, shifts)
     if made_n != n:
         raise ValueError(
-            f"preconditioner={given!r} was made for {made_n:,} rows, but X has {n:,}; make one for "
-            "these rows with preconditioner_for, or pass 'auto'"
+            f"preconditioner={preconditioner!r} was made for {made_n:,} rows, but X has {n:,}; "
+            "make one for these rows with preconditioner_for, or pass 'auto'"
         )
     if made_shifts != shifts:
         raise ValueError(
-            f"preconditioner={given!r} was made for the alphas {_list(made_shifts)}, but these are "
-            f"{_list(shifts)}; pass the same alphas to preconditioner_for, in this order, or pass "
-            "'auto'"
+            f"preconditioner={preconditioner!r} was made for the alphas {_list(made_shifts)}, but "
+            f"these are {_list(shifts)}; pass the same alphas to preconditioner_for, in this "
+            "order, or pass 'auto'"
         )
-    return given
+    return preconditioner
 
 
 def _list(numbers: tuple[float, ...]) -> str:
@@ -483,9 +489,9 @@ def _list(numbers: tuple[float, ...]) -> str:
 
 
 class Problem:
-    """The matrix that is to be preconditioned: kernel, rows, alphas and noise.
+    """The matrix to be preconditioned: kernel, rows, alphas and noise.
 
-    Sizes are those for n_rows rows, of which X may be some.
+    Sizes are those for n_rows rows, of which X may be a part.
     """
 
     sums: FastSums | None = None  # products with K in linear time
@@ -521,7 +527,7 @@ class Problem:
 
     @property
     def dtype(self) -> Any:
-        """In what the features are held: single where alpha is far above its rounding."""
+        """The dtype of the features: single precision if alpha is far above its rounding."""
         least = self.shifts.min() * self.noise.min()
         return np.float32 if least >= LEAST_IN_SINGLE * self.diagonal.max() else np.float64
 
@@ -539,7 +545,7 @@ class Problem:
         return max(self._largest(difference), 0.0)
 
     def _values(self, some: Integers) -> Doubles:
-        """Return the kernel matrix of some rows; those of a precomputed one are rows of it."""
+        """Return the kernel matrix of some rows (a block of it if the kernel is precomputed)."""
         rows = self.X[some]
         return rows[:, some] if isinstance(self.kernel, Precomputed) else self.kernel(rows)
 
@@ -565,31 +571,31 @@ def _checked(name: str, values: ArrayLike, size: int | None) -> Doubles:
     return array
 
 
-def is_count(given: Any) -> bool:
-    """Say whether a preconditioner is given as a number of components, or raise if it is < 1."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+def is_count(preconditioner: Any) -> bool:
+    """Say whether a preconditioner is a number of components, or raise if it is < 1."""
+    if isinstance(preconditioner, bool) or not isinstance(preconditioner, int | np.integer):
         return False
-    if given < 1:
-        raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
+    if preconditioner < 1:
+        raise ValueError(f"preconditioner={preconditioner} components; use 1 or more, or None")
     return True
 
 
-def _make(given: Any, problem: Problem) -> Preconditioner:
+def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
     """Choose the kind, see `preconditioner_for`."""
-    if isinstance(given, str) and given != "auto":
+    if isinstance(preconditioner, str) and preconditioner != "auto":
         raise ValueError(
-            f"preconditioner={given!r} is unknown; use 'auto', None, a number of components or a "
-            "feature map"
+            f"preconditioner={preconditioner!r} is unknown; use 'auto', None, a number of "
+            "components or a feature map"
         )
     n, dim = problem.n_rows, problem.X.shape[1]
-    auto = isinstance(given, str)
-    if given is None or (auto and problem.is_well_conditioned()):
+    auto = isinstance(preconditioner, str)
+    if preconditioner is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
     pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
-    if is_count(given):
-        features = _landmarks(problem, min(int(given), problem.most))
+    if is_count(preconditioner):
+        features = _landmarks(problem, min(int(preconditioner), problem.most))
     elif not auto:
-        return _by_features(problem, _fitted(given, problem.X), pairs)
+        return _by_features(problem, _fitted(preconditioner, problem.X), pairs)
     elif pairs is not None and dim <= FEW_COLUMNS:
         count = min(problem.most, count_landmarks(n, dim))
         n_neighbours, n_seen = problem.n_neighbours, SEEN
@@ -632,22 +638,22 @@ def _by_features(problem: Problem, features: Any, pairs: Pairs | None) -> Precon
 
 
 def _low_rank(problem: Problem, features: Any, least: float | None = None) -> LowRank:
-    kept = KeptFeatures.of(features, problem.X, problem.dtype)
-    return LowRank(kept, problem.diagonal, problem.shifts, problem.noise, least)
+    Z = KeptFeatures.of(features, problem.X, problem.dtype)
+    return LowRank(Z, problem.diagonal, problem.shifts, problem.noise, least)
 
 
 def _near_and_far(problem: Problem, features: Any, pairs: Pairs) -> NearAndFar:
     neighbours = Neighbours.of(pairs.rows, problem.n_neighbours, problem.rng)
-    kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
-    return NearAndFar(kept, neighbours, pairs, problem.shifts, problem.noise)
+    Z = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
+    return NearAndFar(Z, neighbours, pairs, problem.shifts, problem.noise)
 
 
 @dataclass(frozen=True)
 class _AtLandmarks:
     """Nystrom features k(x, landmarks) L^-T, where L is a factor of the landmarks' matrix.
 
-    Those of `NystromFeatures` have the same Z Z^T, of eigenvectors: thirty times as many operations
-    to make, and twice as many for each row.
+    `NystromFeatures` has the same Z Z^T by eigenvectors, which take thirty times as many operations
+    to compute, and twice as many for each row.
     """
 
     kernel: Kernel
@@ -655,13 +661,13 @@ class _AtLandmarks:
     factor: Doubles
 
     def transform(self, X: Doubles) -> Doubles:
-        """Return them at some rows."""
+        """Return the features of some rows."""
         values: Doubles = kernel_matrix(self.kernel, X, self.landmarks, dtype=np.float64)
         with limit_blas(1):
-            found: Doubles = solve_triangular(
+            features: Doubles = solve_triangular(
                 self.factor, values.T, lower=True, overwrite_b=True, check_finite=False
             )
-        return found.T
+        return features.T
 
 
 def _landmarks(problem: Problem, count: int) -> _AtLandmarks:
@@ -683,7 +689,7 @@ def _landmarks(problem: Problem, count: int) -> _AtLandmarks:
 
 
 def _enough(problem: Problem) -> _AtLandmarks:
-    """Double the landmarks as long as they leave more than alpha, within what they may cost."""
+    """Double the landmarks while they leave more than alpha and are not too costly."""
     count = min(FEATURES_ALONE, problem.most)
     affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
     most = max(count, min(problem.most, affordable))
@@ -700,7 +706,7 @@ def _enough(problem: Problem) -> _AtLandmarks:
 def count_landmarks(n: int, d: int) -> int:
     """Count landmarks: one for 16 rows up to 2,048, more if factoring takes no more than a product.
 
-    So many a smooth kernel needs, hardly more for more rows. The factors take 2 q^3 / 3.
+    A smooth kernel needs hardly more for more rows. The factors take 2 q^3 / 3 operations.
     """
     affordable = int((n**2 * (d + 12) / 2 * 3 / 2 / FACTOR_COST) ** (1 / 3))
     few = min(n // ROWS_OF_LANDMARK, max(MANY_LANDMARKS, affordable))
@@ -708,9 +714,9 @@ def count_landmarks(n: int, d: int) -> int:
 
 
 def _as_costly_as_steps(problem: Problem) -> int:
-    """Count the features that cost as much as the steps that they leave, by a trial of few rows.
+    """Count the features that cost as much as the remaining steps, by a trial of few rows.
 
-    Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
+    The eigenvalues of m of n rows are about m / n of those of all: so is the alpha of the trial.
     """
     n, d, n_shifts = problem.n_rows, problem.X.shape[1], problem.shifts.size
     some = problem.some(max(n // ROWS_OF_TRIED, LEAST_TRIED))
@@ -731,12 +737,12 @@ def _as_costly_as_steps(problem: Problem) -> int:
 
 
 def most_components(n: int, d: int, dtype: Any) -> int:
-    """Return how many features there are at most, whatever a trial says."""
+    """Return the largest number of features, whatever a trial says."""
     return count_components(n, d, dtype, STEPS_OF_ALL * MOST_TRIED_STEPS)
 
 
 def count_components(n: int, d: int, dtype: Any, steps: int = 0, n_shifts: int = 1) -> int:
-    """Count the features whose Gram matrices cost as much as PRODUCTS, or more for many steps.
+    """Count the features whose Gram matrices cost as much as PRODUCTS; more for many steps.
 
     If there are so many steps with FEWEST features, q of them leave about steps * FEWEST / q, and
     cost q^2 / unit: the sum is least where the former is twice the latter.

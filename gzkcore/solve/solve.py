@@ -5,7 +5,7 @@ its own shift alpha_k and scalars, and leaves the block when it is done.
 
 **Precision.** Steps use `product`, which may be in single precision; x, residuals and directions
 are in double precision. The residual of the recurrence drifts away from the true one, b - A x. So
-`exact_product` checks all columns at once: when all of them seem to be done; when a residual has
+the exact product checks all columns at once: when all of them seem to be done; when a residual has
 fallen by `FALLEN` and `APART` steps have passed since the last check; and after a plateau. The true
 residual then replaces that of the recurrence, and the direction is kept if the two were similar
 (van der Vorst, Ye 2000). If they were far apart and the true residual has hardly improved, the
@@ -59,7 +59,7 @@ class Status(enum.IntEnum):
 
 @dataclass
 class State:
-    """All that a solver knows between two steps: what a checkpoint holds."""
+    """The state of a solver between two steps, which a checkpoint holds."""
 
     _state = stored(
         digest=text(),
@@ -90,45 +90,53 @@ class State:
     since: Integers  # (k,): steps since the last check
     wait: Integers  # (k,): steps after which there will be one anyway
     n_iter: Integers  # (k,)
-    lies: Integers  # (k,): checks in a row that found a recurrence of exact products wrong
+    lies: Integers  # (k,): checks in a row at which a recurrence of exact products was wrong
     exact: NDArray[np.bool_]  # (k,): columns that need exact products
     status: Integers  # (k,)
     history: Doubles  # (n_steps, k): |r|
 
 
 def resumed(state: State, checkpoint: Checkpoint) -> State:
-    """Return what a checkpoint holds of the same systems, or the state itself if there is none."""
+    """Return the state in a checkpoint of the same systems; the state itself if there is none."""
     path = Path(checkpoint.path)
     if not path.exists():
         return state
-    found = model_io.load(path)
-    if not isinstance(found, State):
-        reason = f"it holds a {type(found).__name__}, no solution under way"
-    elif found.digest != state.digest:
+    saved = model_io.load(path)
+    if not isinstance(saved, State):
+        reason = f"it holds a {type(saved).__name__}, no solution under way"
+    elif saved.digest != state.digest:
         reason = (
             "it is of other targets, shifts, rows, kernel, preconditioner or tol (or the bits of "
             "the product are others on this machine)"
         )
     else:
-        return found
+        return saved
     raise ValueError(
         f"cannot resume from {str(path)!r}: {reason}; solve with the same data and settings, or "
         "delete the file to start afresh"
     )
 
 
-Product: TypeAlias = Callable[[Doubles], ArrayLike]
+Multiply: TypeAlias = Callable[[Doubles], ArrayLike]
 
-FALLEN, APART = 0.1, 32  # a check, where a residual fell by this, so many steps after the last one
-PLATEAU = 64  # a check after so many steps in any case, then after twice as many
-LATE = 128  # after so many steps, and a quarter of max_iter, columns are asked if they'll be late
+# A check is due when a residual has fallen by this factor, so many steps after the last check.
+FALLEN, APART = 0.1, 32
+# A check is due after so many steps in any case; the next one after twice as many.
+PLATEAU = 64
+# After so many steps, and a quarter of max_iter, a column is tested for whether it will be late.
+LATE = 128
 # The residual after so few exact steps is not computed again, from this tol on.
 FEW_STEPS, FEW_STEPS_TOL = 8, 1e-8
-HONEST = 0.5  # largest part of the true residual that the recurrence may not know of
-ALIKE = 0.3  # the same, where the direction stays
-WORTH = 0.1  # a recurrence that isn't honest goes on in its precision if the truth fell by this
-ROUNDING = 1e-14  # largest cosine of R and P^-1 R that is an error of rounding
-NEGLIGIBLE = 1e-5  # curvatures so far below 0, relative to the largest, may be errors of products
+# The recurrence is trusted while its error is at most this share of the true residual.
+HONEST = 0.5
+# The direction is kept while its error is at most this share.
+ALIKE = 0.3
+# A recurrence that is not trusted keeps its precision if the true residual fell by this factor.
+WORTH = 0.1
+# A cosine of R and P^-1 R of at most this size is a rounding error.
+NO_COSINE = 1e-14
+# A curvature so far below 0, relative to the largest, may be an error of the product.
+NO_CURVATURE = 1e-5
 
 
 class NotPositiveDefinite(np.linalg.LinAlgError):
@@ -140,7 +148,7 @@ WORDS = {
     "preconditioner",
     "stopped": "was stopped",
     "stagnated": "stagnates, since rounding errors are as large as its residual; use a larger "
-    "alpha or tol, or an exact_product in double",
+    "alpha or tol, or an exact product in double",
     "singular": "is singular to working precision (duplicates among the rows, and no alpha?); "
     "use a larger alpha",
 }
@@ -148,7 +156,7 @@ WORDS = {
 
 @dataclass
 class Solution:
-    """What `conjugate_gradients` found.
+    """The result of `conjugate_gradients`.
 
     Attributes
     ----------
@@ -185,10 +193,10 @@ class Solution:
 
     @property
     def trouble(self) -> str:
-        """What did not converge, why, and what to do, of each reason the worst; "" if all did."""
+        """The worst column of each reason why some did not converge, with a remedy; "" if none."""
         parts = []
         for status, words in WORDS.items():
-            columns = np.flatnonzero([each == status for each in self.status])
+            columns = np.flatnonzero([word == status for word in self.status])
             if columns.size:
                 worst = int(columns[np.argmax(self.residual[columns])])
                 parts.append(
@@ -203,7 +211,7 @@ class Solution:
 
     @classmethod
     def beside(cls, parts: Sequence["Solution"]) -> "Solution":
-        """Put solutions of some columns after another together."""
+        """Join the solutions of columns that were solved one part after another."""
         longest = max(len(part.history) for part in parts)
         histories = [
             np.pad(part.history, ((0, longest - len(part.history)), (0, 0)), constant_values=np.nan)
@@ -213,7 +221,7 @@ class Solution:
             name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
             for name in ("coef", "residual", "n_iter", "converged", "shifts", "left")
         }
-        status = [each for part in parts for each in part.status]
+        status = [word for part in parts for word in part.status]
         return cls(
             **arrays, status=status, tol=parts[0].tol, history=np.concatenate(histories, axis=1)
         )
@@ -246,14 +254,25 @@ class SolveProgress:
 Listener: TypeAlias = Callable[[SolveProgress], Any]  # True: stop
 
 
+@dataclass
+class Start:
+    """A first guess of the solutions (n, k), and its residuals if they are known."""
+
+    coef: Doubles | None = None
+    left: Doubles | None = None
+
+    def part(self, columns: slice) -> "Start":
+        """Return the start of some columns."""
+        return Start(*(None if A is None else A[:, columns] for A in (self.coef, self.left)))
+
+
 def conjugate_gradients(
-    product: Product | LinearOperator,
+    product: Multiply | LinearOperator | tuple[Any, Any],
     targets: ArrayLike,
     shifts: ArrayLike,
     *,
     noise: ArrayLike | None = None,
     preconditioner: Any = None,
-    exact_product: Product | LinearOperator | None = None,
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: ArrayLike | None = None,
@@ -264,9 +283,10 @@ def conjugate_gradients(
 
     Parameters
     ----------
-    product : callable or LinearOperator
+    product : callable, LinearOperator or pair of them
         Maps V of shape (n, m), for any m up to k, to K V, with K symmetric and positive
-        semidefinite. Its arithmetic may be in single precision.
+        semidefinite. The first of a pair may be in single precision. The second, in double
+        precision, is used for the true residuals, and for every step if the first is not enough.
     targets : array-like of shape (n, k)
         Finite.
     shifts : array-like of shape (k,)
@@ -277,9 +297,6 @@ def conjugate_gradients(
         It has a method `solve(R, columns)`, which returns P^-1 R for R of shape (n, m). `columns`
         are m integers, the numbers of the systems that the columns of R belong to. P must be
         symmetric and positive definite.
-    exact_product : callable or LinearOperator, optional
-        Like `product`, in double precision. It is used for the true residuals, and for every step
-        if single precision is not enough. By default `product`.
     tol : float, default=1e-3
         > 0 and < 1: a column is done when |b - (K + alpha N) x| <= tol |b|.
     max_iter : int, default=1000
@@ -329,8 +346,8 @@ def conjugate_gradients(
     >>> from gzkcore.solve.solve import conjugate_gradients
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
     >>> K = Gaussian(0.5)(X)
-    >>> found = conjugate_gradients(lambda V: K @ V, X, [0.1, 1.0], tol=1e-6)
-    >>> found.status, bool(found.residual.max() <= 1e-6)
+    >>> solution = conjugate_gradients(lambda V: K @ V, X, [0.1, 1.0], tol=1e-6)
+    >>> solution.status, bool(solution.residual.max() <= 1e-6)
     (['converged', 'converged'], True)
     """
     checked, alphas = check_matrix("targets", targets), check_not_negatives("shifts", shifts)
@@ -346,8 +363,8 @@ def conjugate_gradients(
             "each target"
         )
     system = ShiftedSystems(
-        product, exact_product, checked, alphas,
-        None if noise is None else check_noise(noise, len(checked)), preconditioner, first,
+        product if isinstance(product, tuple) else (product, product), checked, alphas,
+        None if noise is None else check_noise(noise, len(checked)), preconditioner, Start(first),
     )  # fmt: skip
     tol, max_iter = check_share("tol", tol), check_integer("max_iter", max_iter, 0)
     return Solver(system, tol, max_iter, progress, as_checkpoint(checkpoint)).run()
@@ -361,22 +378,19 @@ class ShiftedSystems:
 
     def __init__(
         self,
-        product: Any,
-        exact_product: Any,
+        products: tuple[Any, Any],  # for steps, and exact
         targets: Doubles,
         shifts: Doubles,
         noise: Doubles | None,
         preconditioner: Any,
-        start: Doubles | None,
-        left: Doubles | None = None,  # by the start; None: to be computed
+        start: Start,
     ) -> None:
         self.targets, self.shifts, self.noise, self.start = targets, shifts, noise, start
-        self.left = left
         self.n_rows, self.n_columns = targets.shape
         self.preconditioner = preconditioner
+        product, exact = products
         self.product = self._checked(product, "product")
-        given = exact_product is not None and exact_product is not product
-        self.exact = self._checked(exact_product, "exact_product") if given else self.product
+        self.exact = self.product if exact is product else self._checked(exact, "exact product")
         largest = np.abs(self.targets).max(axis=0)
         _, exponents = np.frexp(np.where(largest > 0, largest, 1.0))
         self.scale = np.ldexp(1.0, np.clip(-exponents, -1000, 1000))
@@ -411,7 +425,7 @@ class ShiftedSystems:
         """Return b - A x by the exact product."""
         product = self.times(x, columns, exact=True)
         if not np.isfinite(product).all():
-            raise not_finite("exact_product" if self.exact is not self.product else "product")
+            raise not_finite("exact product" if self.exact is not self.product else "product")
         return np.asarray(self.targets[:, columns] * self.scale[columns] - product)
 
     def precondition(self, R: Doubles, columns: Integers) -> tuple[Doubles, Doubles]:
@@ -420,10 +434,10 @@ class ShiftedSystems:
             return R, dots(R, R)
         Z = np.asarray(self.preconditioner.solve(R, columns), dtype=np.float64)
         sizes = dots(R, Z)
-        # Of a matrix that is inverted where it is not singular: what is left is where it is.
-        lost = np.abs(sizes) <= ROUNDING * norms(R) * norms(Z)
-        if lost.any():
-            Z, sizes[lost] = np.where(lost, 0.0, Z), 0.0
+        # With a pseudo-inverse, the remaining residual lies in the null space.
+        null = np.abs(sizes) <= NO_COSINE * norms(R) * norms(Z)
+        if null.any():
+            Z, sizes[null] = np.where(null, 0.0, Z), 0.0
         if not np.isfinite(sizes).all():
             raise ValueError(
                 f"the preconditioner {self.preconditioner!r} returns numbers that are not finite; "
@@ -491,9 +505,9 @@ class Solver:
     def _begin(self) -> State:
         system, k = self.system, self.system.n_columns
         x, r = self._start(), system.targets * system.scale
-        if system.start is not None:
-            known, scale = system.left, system.scale * (system.size > 0)
-            r = system.residual(x, np.arange(k)) if known is None else known * scale
+        if system.start.coef is not None:
+            left, scale = system.start.left, system.scale * (system.size > 0)
+            r = system.residual(x, np.arange(k)) if left is None else left * scale
         true = norms(r)
         status = np.where(true <= self.goal, Status.CONVERGED, Status.RUNNING).astype(np.intp)
         if self.max_iter == 0:
@@ -512,9 +526,9 @@ class Solver:
     def _start(self) -> Doubles:
         """Return the first guess; 0 where the target is."""
         system = self.system
-        if system.start is None:
+        if system.start.coef is None:
             return np.zeros_like(system.targets)
-        return np.where(system.size > 0, system.start * system.scale, 0.0)
+        return np.where(system.size > 0, system.start.coef * system.scale, 0.0)
 
     def _are(self, *status: Status) -> Integers:
         return np.flatnonzero(np.isin(self.state.status, status))
@@ -531,7 +545,7 @@ class Solver:
             self._turn(columns[running], fall if running.all() else fall[:, running])
 
     def _advance(self, columns: Integers) -> tuple[Doubles, Integers]:
-        """Move x and r; return by what r fell, and the columns whose product was no good."""
+        """Move x and r; return the fall of r, and the columns whose step was not possible."""
         s = self.state
         p, exact = s.p[:, columns], bool(s.exact[columns].any())
         fall = self.system.times(p, columns, exact=exact)
@@ -553,24 +567,24 @@ class Solver:
         """Raise if exact products are not finite, or curvatures negative beyond rounding errors."""
         system = self.system
         if not np.isfinite(curvature).all():
-            raise not_finite("product" if system.exact is system.product else "exact_product")
-        for c, each, own in zip(columns, curvature, p.T, strict=True):
-            seen = np.column_stack([np.ones(system.n_rows), system.targets[:, c] * system.scale[c]])
+            raise not_finite("product" if system.exact is system.product else "exact product")
+        for c, curved, own in zip(columns, curvature, p.T, strict=True):
+            some = np.column_stack([np.ones(system.n_rows), system.targets[:, c] * system.scale[c]])
             # One by one: not every product takes more columns than the system has.
             one = np.array([c])
-            images = np.hstack([system.times(v[:, None], one, exact=True) for v in seen.T])
-            largest = float((norms(images) / norms(seen)).max())
-            if each < -NEGLIGIBLE * largest * own @ own:
+            images = np.hstack([system.times(v[:, None], one, exact=True) for v in some.T])
+            largest = float((norms(images) / norms(some)).max())
+            if curved < -NO_CURVATURE * largest * own @ own:
                 raise NotPositiveDefinite(
                     f"K + {system.shifts[c]:g} N is not positive definite: p^T (K + alpha N) p / "
-                    f"p^T p = {each / (own @ own):.3g} in column {c}, where the matrix is about "
+                    f"p^T p = {curved / (own @ own):.3g} in column {c}, where the matrix is about "
                     f"{largest:.3g} large; the kernel is not positive definite on these rows (use "
                     "another, or a larger alpha), or the product is not accurate enough (use "
                     "float64)"
                 )
 
     def _settle(self, columns: Integers) -> bool:
-        """Let columns wait that say they are done; return whether a check is due for others."""
+        """Let columns wait that seem to be done; return whether a check is due for others."""
         s = self.state
         sizes = norms(s.r[:, columns])
         s.n_iter[columns] += 1
@@ -578,7 +592,7 @@ class Solver:
         s.peak[columns] = np.maximum(s.peak[columns], sizes)
         s.history = np.pad(s.history, ((0, 1), (0, 0)), constant_values=np.nan)
         s.history[-1, columns] = sizes
-        self.stopped = self._tell(columns)
+        self.stopped = self._report(columns)
         arrived = (sizes <= self.goal[columns]) | (s.n_iter[columns] >= self.max_iter)
         s.status[columns[arrived | self.stopped]] = Status.WAITING
         fallen = (sizes <= FALLEN * s.peak[columns]) & (s.since[columns] >= APART)
@@ -591,12 +605,12 @@ class Solver:
         self._point(columns, z, np.maximum(-dots(z, fall) / s.power[columns], 0.0))
         s.power[columns] = power
 
-    def _turn_checked(self, kept: NDArray[np.bool_]) -> None:
-        """Choose the next directions after a check: with nothing of the last ones unless kept."""
+    def _turn_checked(self, conjugate: NDArray[np.bool_]) -> None:
+        """Choose the next directions after a check: those of `conjugate` columns go on."""
         s, columns = self.state, self._are(Status.RUNNING)
         if columns.size:
             z, power = self.system.precondition(s.r[:, columns], columns)
-            factors, same = np.zeros(columns.size), kept[columns]
+            factors, same = np.zeros(columns.size), conjugate[columns]
             factors[same] = power[same] / s.power[columns[same]]
             self._point(columns, z, factors)
             s.power[columns] = power
@@ -608,7 +622,7 @@ class Solver:
         self.state.p[:, columns] = p
 
     def _check(self, broken: Integers) -> NDArray[np.bool_]:
-        """Put true residuals in place of the recurrences'; return which columns keep directions."""
+        """Replace the residuals by the true ones; return which columns keep their directions."""
         s, columns = self.state, self._are(Status.RUNNING, Status.WAITING)
         truth = s.r[:, columns]
         few = s.n_iter[columns].max() <= FEW_STEPS and s.exact[columns].all()
@@ -616,7 +630,7 @@ class Solver:
             truth = self.system.residual(s.x[:, columns], columns)
         true, gap = norms(truth), norms(truth - s.r[:, columns])
         s.r[:, columns] = truth
-        kept, back = np.zeros(s.status.size, dtype=bool), []
+        conjugate, back = np.zeros(s.status.size, dtype=bool), []
         for column, size, off in zip(columns.tolist(), true, gap, strict=True):
             peak, best = s.peak[column], s.best[column]
             self._note(column, size)
@@ -625,7 +639,7 @@ class Solver:
             failed = column in broken or (not s.exact[column] and self._is_late(column, size))
             if off <= HONEST * size and not failed:
                 s.lies[column] = 0
-                kept[column] = off <= ALIKE * size
+                conjugate[column] = off <= ALIKE * size
             elif failed or size > WORTH * peak:  # and if not, it starts anew from the truth
                 self._distrust(column, size <= best / 2, column in broken)
                 if s.best[column] < size and s.status[column] == Status.RUNNING:
@@ -635,10 +649,10 @@ class Solver:
             s.x[:, some] = (self._start() if s.best_x is None else s.best_x)[:, some]
             s.r[:, some] = self.system.residual(s.x[:, some], some)
             s.peak[some] = s.best[some]
-        return kept
+        return conjugate
 
     def _note(self, column: int, size: float) -> None:
-        """Note a true residual, and whether the column is done."""
+        """Record a true residual, and whether the column is done."""
         s = self.state
         s.wait[column] = 2 * s.wait[column] if size > FALLEN * s.peak[column] else PLATEAU
         s.since[column], s.peak[column] = 0, size
@@ -656,7 +670,7 @@ class Solver:
             s.status[column] = Status.STOPPED if self.stopped else Status.RUNNING
 
     def _is_late(self, column: int, size: float) -> bool:
-        """Tell whether a column, at its rate since the start, will need too many steps."""
+        """Say whether a column, at its rate since the start, will need too many steps."""
         done, fallen = int(self.state.n_iter[column]), self.system.size[column] / size
         if done < max(LATE, self.max_iter // 4):
             return False
@@ -664,7 +678,7 @@ class Solver:
         return fallen <= 1 or done * (1 + to_come / math.log(fallen)) > self.max_iter
 
     def _distrust(self, column: int, improved: bool, broken: bool) -> None:
-        """Let a column use exact products; where it does, give it up the second time."""
+        """Let a column use exact products; if it does already, give it up the second time."""
         s = self.state
         s.wait[column] = PLATEAU
         if not s.exact[column]:
@@ -674,8 +688,8 @@ class Solver:
         if s.lies[column] > 1:
             s.status[column] = Status.SINGULAR if broken else Status.STAGNATED
 
-    def _tell(self, columns: Integers) -> bool:
-        """Tell `progress` of a step; return whether it asks to stop."""
+    def _report(self, columns: Integers) -> bool:
+        """Call `progress` after a step; return whether it asks to stop."""
         if self.progress is None:
             return False
         history = self.state.history
@@ -709,21 +723,21 @@ class Solver:
         s.x /= system.scale
         left = np.where(converged, s.r / system.scale, np.nan)
         sizes = np.where(system.size > 0, system.size, 1.0)
-        status = [Status(each).name.lower().replace("_", " ") for each in s.status.tolist()]
+        status = [Status(code).name.lower().replace("_", " ") for code in s.status.tolist()]
         return Solution(
             s.x, s.best / sizes, s.n_iter, converged, status, system.shifts, self.tol,
             s.history / sizes, left,
         )  # fmt: skip
 
     def _digest(self) -> str:
-        """Return a hash of the systems; of K and P the first directions and their product."""
+        """Return a hash of the systems, with the first directions and their product for P and K."""
         system, s = self.system, self.state
         digest = hashlib.sha256(f"{system.targets.shape} {self.tol!r}".encode())
-        given = [system.targets, system.shifts, system.noise, system.start]
+        arrays = [system.targets, system.shifts, system.noise, system.start.coef]
         columns = self._are(Status.RUNNING)
         if columns.size:
-            given += [s.p, system.times(s.p[:, columns], columns, exact=False)]
-        for array in given:
+            arrays += [s.p, system.times(s.p[:, columns], columns, exact=False)]
+        for array in arrays:
             digest.update(b"None" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
@@ -752,16 +766,16 @@ def not_finite(name: str) -> ValueError:
 
 def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
     """Return one number > 0 for each row."""
-    found = check_not_negatives("noise", noise)
-    if found.shape != (n_rows,):
-        given = f"={noise!r}" if found.ndim == 0 else ""
+    values = check_not_negatives("noise", noise)
+    if values.shape != (n_rows,):
+        value = f"={noise!r}" if values.ndim == 0 else ""
         raise ValueError(
-            f"noise{given} has shape {found.shape}, but targets have {counted(n_rows, 'row')}; "
+            f"noise{value} has shape {values.shape}, but targets have {counted(n_rows, 'row')}; "
             "give one number > 0 for each row, or None for ones"
         )
-    if not (found > 0).all():
-        raise ValueError(f"noise has the smallest value {found.min():g}; every value must be > 0")
-    return found
+    if not (values > 0).all():
+        raise ValueError(f"noise has the smallest value {values.min():g}; every value must be > 0")
+    return values
 
 
 def dots(A: Doubles, B: Doubles) -> Doubles:

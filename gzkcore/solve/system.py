@@ -4,7 +4,7 @@ K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. `system
 equations are solved, and returns a `KernelSystem`:
 
     FactoredSystem       at most HELD_ROWS rows: K is stored, and factored for each alpha
-    PrecomputedSystem    K was given, and is not factored
+    PrecomputedSystem    the rows are those of K, which is not factored
     LinearTimeSystem     products with K in linear time
     TiledSystem          products with K tile by tile, here or by workers
 
@@ -34,11 +34,11 @@ from .factored import Factored, check_definite
 from .preconditioner import Preconditioner
 from .preconditioners import is_count, preconditioner_for
 from .products import linear_sums
-from .solve import OfColumns, ShiftedSystems, Solution, Solver, not_finite
+from .solve import OfColumns, ShiftedSystems, Solution, Solver, Start, not_finite
 from .trend import inverse as trend_inverse
 from .workers import Workers
 
-__all__ = ["Equations", "KernelSystem", "Start", "system_of"]
+__all__ = ["Equations", "KernelSystem", "system_of"]
 
 Multiply: TypeAlias = Callable[[Doubles], Doubles]
 
@@ -80,14 +80,6 @@ class Equations:
     def factored(self) -> bool:
         """Whether K is factored."""
         return self.automatic and self.X.shape[0] <= HELD_ROWS
-
-
-@dataclass
-class Start:
-    """Solutions to start from, of y and then of H for each alpha, and their residuals, if known."""
-
-    coef: Doubles | None
-    left: Doubles | None
 
 
 def system_of(
@@ -165,10 +157,10 @@ class KernelSystem:
         return self._preconditioner(self.equations.preconditioner, noise)
 
     def _preconditioner(
-        self, given: Any, noise: Doubles | None, sums: FastSums | None = None
+        self, choice: Any, noise: Doubles | None, sums: FastSums | None = None
     ) -> Preconditioner:
         return preconditioner_for(
-            given, self.kernel, self.rows, self.alphas, noise=noise,
+            choice, self.kernel, self.rows, self.alphas, noise=noise,
             random_state=self.equations.random_state, sums=sums,
         )  # fmt: skip
 
@@ -212,7 +204,7 @@ class KernelSystem:
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
-        first = start or Start(None, None)
+        first = start or Start()
 
         def product(V: Doubles) -> Any:
             return as_step(step, lambda: self.product(V))
@@ -221,9 +213,9 @@ class KernelSystem:
         return Solution.beside([
             Solver(
                 ShiftedSystems(
-                    product, exact, targets[:, part], alphas[part], self.noise,
+                    (product, exact), targets[:, part], alphas[part], self.noise,
                     OfColumns(self.preconditioner, self.columns_of(alphas[part])),
-                    *(None if A is None else A[:, part] for A in (first.coef, first.left)),
+                    first.part(part),
                 ),
                 self.tol, self.equations.max_iter, progress, as_checkpoint(checkpoint),
             ).run()
@@ -245,7 +237,8 @@ class KernelSystem:
 
         H, whose first column is ones, has the functions that are not penalised, None for none. So
         there is one system more for each of its columns and each different alpha. The residual is
-        that of y - H b. The third value is the `start` of another call.
+        that of y - H b. The third value starts another call: solutions of y, then of H for each
+        alpha.
         """
         n_targets = y.shape[1]
         if H is None:
@@ -337,15 +330,15 @@ class FactoredSystem(_MatrixSystem):
 
 
 class PrecomputedSystem(_MatrixSystem):
-    """A matrix that was given, with landmarks among its rows."""
+    """A precomputed matrix, with landmarks among its rows."""
 
     def preconditioned(self, noise: Doubles | None, constant: float = 0.0) -> Preconditioner:
         """Return a preconditioner, see `KernelSystem`."""
-        given = LANDMARKS if self.equations.automatic else self.equations.preconditioner
-        if is_count(given):
-            count, seed = min(int(given), self.n_rows), self.equations.random_state
-            given = NystromFeatures("precomputed", count, random_state=seed).fit(self.rows)
-        return self._preconditioner(given, noise)
+        choice = LANDMARKS if self.equations.automatic else self.equations.preconditioner
+        if is_count(choice):
+            count, seed = min(int(choice), self.n_rows), self.equations.random_state
+            choice = NystromFeatures("precomputed", count, random_state=seed).fit(self.rows)
+        return self._preconditioner(choice, noise)
 
 
 class LinearTimeSystem(KernelSystem):

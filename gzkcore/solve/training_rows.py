@@ -17,7 +17,7 @@ from gzkcore.rows.survey import without_zeros
 from .solve import NotPositiveDefinite
 from .system import TRIED_ROWS
 
-# Weights below it have inverses beyond the range of doubles, or nearly.
+# A smaller weight has an inverse beyond the range of doubles, or nearly.
 SMALLEST_WEIGHT = 1e-300
 
 WRONG_MATRIX = (
@@ -28,17 +28,18 @@ WRONG_FUNCTION = "pass a function with k(x, y) = k(y, x)"
 
 @dataclass
 class TrainingRows:
-    """Rows of positive weight with their targets, all in memory."""
+    """Rows of positive weight with their targets, in memory."""
 
     X: Rows
     y: Doubles  # (n, n_targets)
     weight: Doubles | None
-    # Targets of all rows that were given, and the numbers of these among them. None: these are all.
-    given: tuple[Doubles, Integers] | None = None
+    # The targets of all rows, also of weight 0, and the numbers of these rows among them. None:
+    # these are all.
+    of_all: tuple[Doubles, Integers] | None = None
 
     @classmethod
     def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
-        """Copy rows that were checked, as a model keeps them; those of weight 0 are not there."""
+        """Return a copy of checked rows, without those of weight 0."""
         check_inverses(weight)
         X, weight, used = without_zeros(X, weight)
         check_fits_dense(X)
@@ -62,7 +63,7 @@ class TrainingRows:
         return None if self.weight is None else 1.0 / self.weight
 
     def resolve(self, kernel: Kernel, names: Any = None) -> Any:
-        """Return a kernel with every parameter a number, and check that it may take these rows."""
+        """Return a kernel with every parameter a number, checked for these rows."""
         n, dim = self.X.shape
         if isinstance(kernel, Precomputed) and n != dim:
             raise ValueError(
@@ -88,7 +89,7 @@ class TrainingRows:
 
 
 def check_inverses(weight: Doubles | None, unit: float = 1.0) -> None:
-    """Raise if a weight, in such a unit, is so small that what is divided by it overflows."""
+    """Raise if a weight, in this unit, is so small that its inverse overflows."""
     if weight is None:
         return
     small = np.flatnonzero((weight > 0) & (weight / unit < SMALLEST_WEIGHT))

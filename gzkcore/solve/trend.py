@@ -22,7 +22,7 @@ TRENDS = None, CONSTANT, LINEAR
 
 
 def check_trend(trend: Any, width: int, names: Any) -> Any:
-    """Return a trend as it is, or the numbers of its columns, of so many; raise if it is none."""
+    """Return a trend by name, or the numbers of its columns, given their number; else raise."""
     if trend is None or isinstance(trend, str):
         check_choice("trend", trend, TRENDS)
         return trend
@@ -42,7 +42,7 @@ class Trend:
 
     @classmethod
     def of(cls, trend: Any, X: Rows) -> "Trend | None":
-        """Return the trend of a regression on rows X, of those that `check_trend` returns."""
+        """Return the trend of a regression on rows X, given what `check_trend` returns."""
         if trend is None:
             return None
         if isinstance(trend, str):
@@ -65,11 +65,11 @@ class Trend:
 
     @property
     def n_free(self) -> int:
-        """How many numbers are free to choose."""
+        """The number of free coefficients."""
         return 1 + int(np.isfinite(self.scales).sum())
 
     def plain(self, b: Doubles, width: int) -> tuple[Doubles, Doubles]:
-        """Return the intercept and the slopes along all columns themselves, of each target."""
+        """Return the intercept and the slopes along all columns of X, for each target."""
         slopes = np.zeros((width, b.shape[1]))
         slopes[self.places] = b[1:] / self.scales[:, None]
         return b[0] - self.means @ slopes[self.places], slopes
@@ -78,5 +78,4 @@ class Trend:
 def inverse(H: Doubles, of_H: Doubles) -> Doubles:
     """Return (H^T A^-1 H)^+ for A^-1 H."""
     product = H.T @ of_H
-    found: Doubles = pinvh((product + product.T) / 2)
-    return found
+    return np.asarray(pinvh((product + product.T) / 2))

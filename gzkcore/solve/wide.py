@@ -29,12 +29,15 @@ from gzkcore._util.warn import warn
 from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums, sum_tiles
 from gzkcore.passes.tiles import as_rows, width_of
 
+from .preconditioner import Preconditioner
 from .solve import Solution, conjugate_gradients
 
 __all__ = ["CrossAccumulator", "gram_product", "nystrom_sketch"]
 
-WIDE = 16_384  # columns: a Gram matrix of 2 GiB, and as much for its factor
-SKETCH, SKETCH_BYTES = 256, 1 << 28  # test vectors, and bytes of an array of them
+# With so many columns a Gram matrix takes 2 GiB, and as much for its factor.
+WIDE = 16_384
+# A sketch has so many test vectors, in an array of at most so many bytes.
+SKETCH, SKETCH_BYTES = 256, 1 << 28
 
 
 class CrossAccumulator:
@@ -183,7 +186,7 @@ def gram_product(
 
 
 class _Vectors:
-    """Vectors in the type of the features, and what the mean's features make of them."""
+    """Vectors in the type of the features, and their products with the mean features."""
 
     def __init__(self, V: Any, mean: Any, dtype: Any) -> None:
         self.of_mean = mean @ V
@@ -221,8 +224,8 @@ class GramOperator:
 
     def __call__(self, V: Doubles) -> Any:
         args = self.features, self.mean, V, self.dtype
-        found, total = self.passes.total(_products_of_batch, *args)
-        return found - np.outer(self.mean, total)
+        products, total = self.passes.total(_products_of_batch, *args)
+        return products - np.outer(self.mean, total)
 
 
 # ---- the sketch
@@ -231,18 +234,18 @@ class GramOperator:
 def nystrom_sketch(
     product: Any, test: Doubles, *, dtype: Any = np.float64
 ) -> tuple[Doubles, Doubles]:
-    """Return leading eigenvalues and eigenvectors of a positive semidefinite matrix, nearly.
+    """Return approximate leading eigenvalues and eigenvectors of a positive semidefinite matrix.
 
-    Those of G T (T^T G T)^+ (G T)^T for test vectors T, which is never more than G.
+    They are those of G T (T^T G T)^+ (G T)^T for test vectors T, which never exceeds G.
 
     Parameters
     ----------
     product : ndarray of shape (n, n), or callable
         G, or V -> G V.
     test : ndarray of shape (n, r)
-        T, as it is: make it orthonormal for accuracy.
+        T; orthonormal columns are the most accurate.
     dtype : dtype, default=float64
-        Of the arithmetic of the product: eigenvalues within its rounding errors are dropped.
+        The arithmetic of the product: eigenvalues within its rounding errors are dropped.
 
     Returns
     -------
@@ -265,21 +268,21 @@ def nystrom_sketch(
     >>> values
     array([4., 1.])
     """
-    seen = product(test) if callable(product) else np.asarray(product) @ test
-    core = test.T @ seen
+    image = product(test) if callable(product) else np.asarray(product) @ test
+    core = test.T @ image
     values, axes = eigh((core + core.T) / 2)
-    kept = values > len(values) * np.finfo(dtype).eps * max(values[-1], 0.0)
-    if not kept.any():
+    certain = values > len(values) * np.finfo(dtype).eps * max(values[-1], 0.0)
+    if not certain.any():
         return np.empty(0), np.empty((len(test), 0))
-    half = seen @ (axes[:, kept] / np.sqrt(values[kept]))  # half half^T is the approximation
+    half = image @ (axes[:, certain] / np.sqrt(values[certain]))  # half half^T approximates G
     basis = orthonormal(half)
     small = basis.T @ half
     values, axes = eigh(small @ small.T)
     return values[::-1], basis @ axes[:, ::-1]
 
 
-class SketchPreconditioner:
-    """Solve with U (L + alpha) U^T + (l + alpha) (I - U U^T), up to a factor, for G + alpha I.
+class SketchPreconditioner(Preconditioner):
+    """P = U (L + alpha) U^T + (l + alpha) (I - U U^T), up to a factor, for G + alpha I.
 
     L and U are the leading eigenvalues, largest first, and vectors of a sketch; l is the least of
     L, and `shifts` has the alpha of each column.
@@ -292,7 +295,7 @@ class SketchPreconditioner:
         self.factors = (least + shifts) / np.maximum(values[:, None] + shifts, tiny) - 1.0
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R, where column j of R has the shift number columns[j]."""
+        """Return P^-1 R, see `Preconditioner`."""
         return np.asarray(R + self.vectors @ (self.factors[:, columns] * (self.vectors.T @ R)))
 
 
@@ -316,15 +319,13 @@ def solve_wide(
     b = sums[1:, :p].T - np.outer(mean, sums[1:, p])
     operand, double = (passes, moments.features, mean), np.dtype(np.float64)
     product = GramOperator(*operand, moments.dtype)
-    exact = None if moments.dtype == double else GramOperator(*operand, double)
+    exact = product if moments.dtype == double else GramOperator(*operand, double)
     rank = max(1, min(SKETCH, SKETCH_BYTES // (8 * p), p, moments.n_rows))
     test = orthonormal(np.random.default_rng(0).standard_normal((p, rank)))
     sketch = nystrom_sketch(product, test, dtype=moments.dtype)
     made = SketchPreconditioner(*sketch, alphas)
-    found = conjugate_gradients(
-        product, b, alphas, preconditioner=made, exact_product=exact, **options
-    )
-    if found.trouble:
-        warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning)
-    coef = found.coef.T
-    return coef, mean_y - coef @ mean, found
+    solution = conjugate_gradients((product, exact), b, alphas, preconditioner=made, **options)
+    if solution.trouble:
+        warn(f"conjugate gradients: {solution.trouble}", ConvergenceWarning)
+    coef = solution.coef.T
+    return coef, mean_y - coef @ mean, solution

@@ -14,8 +14,9 @@ from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.agop import exact_gradients
-from gzkcore.learn.kernel_ridge import KernelRidge, check_not_source
+from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.regression import RegressorScore
+from gzkcore.learn.whole_kernel import check_not_source
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source

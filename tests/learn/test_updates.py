@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import gzkcore
 from gzkcore import (
@@ -383,9 +383,9 @@ def test_an_interrupt_changes_nothing(monkeypatch, change, error):
 def test_it_warns_where_steps_run_out_and_can_go_on():
     X, y, _ = data(2250)
     few = KernelRidge(KERNEL, 1e-4, tol=TOL, max_iter=2, preconditioner=None)
-    with pytest.warns(gzkcore.learn.kernel_ridge.ConvergenceWarning, match="needs more steps"):
+    with pytest.warns(ConvergenceWarning, match="needs more steps"):
         few.fit(X[:2200], y[:2200])
-    with pytest.warns(gzkcore.learn.kernel_ridge.ConvergenceWarning, match="needs more steps"):
+    with pytest.warns(ConvergenceWarning, match="needs more steps"):
         few.update(X[2200:], y[2200:])
     assert not np.any(few.converged_)
 

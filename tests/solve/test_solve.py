@@ -224,7 +224,7 @@ def test_the_same_bits_for_any_number_of_threads(dtype):
 def test_single_precision_and_a_residual_in_double():
     K, B, shifts = kernel_matrix(300, gamma=2.0), normal(300, 3), np.array([1.0, 0.1, 0.01])
     single, double = Counted(K, np.float32), Counted(K)
-    found = conjugate_gradients(single, B, shifts, exact_product=double, tol=1e-3)
+    found = conjugate_gradients((single, double), B, shifts, tol=1e-3)
     assert found.converged.all()
     assert len(double.widths) <= 2 + found.n_iter.max() // 32
     true, slack = residuals(K, B, shifts, found)
@@ -236,9 +236,7 @@ def test_single_precision_and_a_residual_in_double():
 def test_more_digits_than_single_precision_has(alpha):
     K, B = kernel_matrix(60, gamma=4.0), normal(60, 2)
     single, double = Counted(K, np.float32), Counted(K)
-    found = conjugate_gradients(
-        single, B, [alpha] * 2, exact_product=double, tol=1e-9, max_iter=3000
-    )
+    found = conjugate_gradients((single, double), B, [alpha] * 2, tol=1e-9, max_iter=3000)
     assert found.converged.all(), found.trouble
     assert (residuals(K, B, [alpha] * 2, found)[0] < 2e-9).all()
     alone = conjugate_gradients(single, B, [alpha] * 2, tol=1e-9, max_iter=3000)
@@ -249,7 +247,7 @@ def test_more_digits_than_single_precision_has(alpha):
 def test_a_product_that_is_wrong_leads_to_exact_ones(factor):
     K, B = kernel_matrix(), normal(80, 2)
     wrong, double = Counted(factor * K), Counted(K)
-    found = conjugate_gradients(wrong, B, [0.1, 1.0], exact_product=double, tol=1e-8)
+    found = conjugate_gradients((wrong, double), B, [0.1, 1.0], tol=1e-8)
     assert found.converged.all()
     assert (residuals(K, B, [0.1, 1.0], found)[0] < 1.01e-8).all()
 
@@ -288,9 +286,7 @@ def test_a_thousand_hard_systems_against_their_matrices(hundred):
     for seed in range(100 * hundred, 100 * hundred + 100):
         K, B, shifts, noise, tol, single = hard_problem(seed)
         product, exact = (Counted(K, np.float32), Counted(K)) if single else (Counted(K), None)
-        found = conjugate_gradients(
-            product, B, shifts, noise=noise, exact_product=exact, tol=tol, max_iter=400
-        )
+        found = conjugate_gradients((product, exact), B, shifts, noise=noise, tol=tol, max_iter=400)
         noise = 1.0 if noise is None else noise
         true, slack = residuals(K, B, shifts, found, noise)
         assert (np.abs(true - found.residual) <= slack).all(), seed
@@ -347,10 +343,8 @@ def test_products_that_are_not_finite_are_told(bad):
     K[3, 4] = bad
     with pytest.raises(ValueError, match=r"^product gives numbers that are not finite; NaN or"):
         conjugate_gradients(K, normal(20, 2), [0.1, 1.0])
-    with pytest.raises(ValueError, match=r"^exact_product gives numbers that are not finite"):
-        conjugate_gradients(
-            kernel_matrix(20), normal(20, 2), [0.1, 1.0], exact_product=K.__matmul__
-        )
+    with pytest.raises(ValueError, match=r"^exact product gives numbers that are not finite"):
+        conjugate_gradients((kernel_matrix(20), K.__matmul__), normal(20, 2), [0.1, 1.0])
 
 
 def test_preconditioners_that_are_no_good_are_told():
@@ -377,7 +371,7 @@ def test_preconditioners_that_are_no_good_are_told():
         ({"max_iter": 2.5}, TypeError, "max_iter=2.5"),
         ({"product": np.eye(4)}, ValueError, r"product has shape \(4, 4\), but targets have 5 rows"),
         ({"product": lambda V: V[:, :1]}, ValueError, "as many columns as it gets"),
-        ({"exact_product": aslinearoperator(np.eye(4))}, ValueError, "exact_product has shape"),
+        ({"product": (np.eye(5), aslinearoperator(np.eye(4)))}, ValueError, "exact product has shape"),
         ({"checkpoint": 3}, TypeError, "checkpoint=3 is not a path"),
     ],
 )  # fmt: skip
@@ -457,11 +451,12 @@ def hard_solve(stop=None, **options):
     """Solve by single precision, exact products and a preconditioner in one solution."""
     K, shifts = kernel_matrix(gamma=3.0), np.array([1e-6, 0.1, 1e-5])
     given = {
-        "preconditioner": Scaled(0.5), "exact_product": Counted(K), "tol": 1e-7,
+        "preconditioner": Scaled(0.5), "tol": 1e-7,
         "targets": normal(80, 3), "start": normal(80, 3, seed=4),
     }  # fmt: skip
     given |= options
-    return conjugate_gradients(Counted(K, np.float32, stop), shifts=shifts, **given)
+    products = Counted(K, np.float32, stop), Counted(K)
+    return conjugate_gradients(products, shifts=shifts, **given)
 
 
 @pytest.mark.slow
@@ -550,7 +545,7 @@ SOLVE_AND_WAIT = """
         KernelOperator(Gaussian(2.0), X, dtype=dtype) for dtype in (np.float32, np.float64)
     )
     found = conjugate_gradients(
-        single, B, [1e-2, 0.1, 1.0], exact_product=double, tol=1e-8, progress=wait,
+        (single, double), B, [1e-2, 0.1, 1.0], tol=1e-8, progress=wait,
         checkpoint=Checkpoint("run.gzk", 1e-9),
     )
     np.savez("result.npz", coef=found.coef, history=found.history)
