@@ -50,7 +50,6 @@ from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.survey import stack
-from gzkcore.solve.centers import CentersSolution
 from gzkcore.solve.changed_rows import changed_system, start_with
 from gzkcore.solve.posterior import (
     JOINT_ROWS,
@@ -427,7 +426,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         self._scale = np.maximum(scale, 0.0)
         self._warn_of(solution.trouble, f"It was preconditioned by {system.preconditioner!r}")
 
-    def _keep(self, solution: Solution | CentersSolution, constant: Doubles) -> None:
+    def _keep(self, solution: Solution, constant: Doubles) -> None:
         shape = self._target_shape
         self.dual_coef_ = solution.coef.reshape(len(solution.coef), *shape)
         self.intercept_ = constant.reshape(shape)[()]

@@ -42,7 +42,7 @@ from gzkcore.passes.kernel_passes import PassedRows, Passes, Sums
 from gzkcore.rows.survey import without_zeros
 
 from .preconditioner import Preconditioner
-from .solve import Listener, NotPositiveDefinite, conjugate_gradients, not_finite
+from .solve import Listener, NotPositiveDefinite, Solution, conjugate_gradients, not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
@@ -58,9 +58,9 @@ MOST_JITTER = 1e-6  # The jitter is at most this share of the largest k(x, x).
 ROOTS, LEAST_SAMPLE, MOST_SAMPLE = 16, 4, 8
 
 
-@dataclass(frozen=True)
-class CentersSolution:
-    """The result of `solve_centers`, for each column.
+@dataclass
+class CentersSolution(Solution):
+    """The result of `solve_centers`: a `Solution`, whose residual is that of the system for b.
 
     Attributes
     ----------
@@ -68,14 +68,6 @@ class CentersSolution:
     coef : ndarray of shape (n_centers, n_columns)
         Predictions are K(X, centers) @ coef + intercept.
     intercept : ndarray of shape (n_columns,)
-    n_iter : ndarray of int of shape (n_columns,)
-        Steps, each a pass over the rows.
-    residual : ndarray of shape (n_columns,)
-        Norm of the residual of the system for b, relative to its right-hand side.
-    converged : ndarray of bool of shape (n_columns,)
-        Whether the residual is at most `tol`.
-    trouble : str
-        Why columns did not converge; "" if all did.
     jitter : float
         The number added to the diagonal of K_MM, so that it has a Cholesky factor, about its
         rounding error. The penalty of each squared coefficient grows by alpha times this number.
@@ -88,12 +80,7 @@ class CentersSolution:
     """
 
     centers: Floats
-    coef: Doubles
     intercept: Doubles
-    n_iter: Integers
-    residual: Doubles
-    converged: Any
-    trouble: str
     jitter: float
     least: Doubles
     n_rows: int
@@ -194,8 +181,9 @@ def solve_centers(
         coef = solve_triangular(root, solution.coef, check_finite=False)
     least = np.maximum(squares - np.einsum("ij,ij->j", targets, solution.coef), 0.0)
     return CentersSolution(
-        chosen.centers, coef, mean_y - product.mean @ coef, solution.n_iter, solution.residual,
-        solution.converged, solution.trouble, jitter, least, product.n_rows, product.total,
+        **vars(solution) | {"coef": coef}, centers=chosen.centers,
+        intercept=mean_y - product.mean @ coef, jitter=jitter, least=least,
+        n_rows=product.n_rows, total=product.total,
     )  # fmt: skip
 
 

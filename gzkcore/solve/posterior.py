@@ -160,10 +160,10 @@ class Posterior:
         return self._slope_variances(X, directions, alpha, None)
 
     def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> "Correction":
-        """Return what y takes from draws of f with these values at the rows: a solve for each.
+        """Return the correction by y of draws of f with these values at the rows, a solve for each.
 
-        A draw with noise added is what y might have been: f less its regression has the
-        distribution of f less its mean.
+        A draw with noise is a possible y: f less the regression of it has the distribution of f
+        less its mean.
         """
         noise = self.equations.noise
         roots = np.sqrt(alpha * (np.ones(len(values)) if noise is None else noise))
@@ -299,7 +299,7 @@ class DrawnPosterior(Posterior):
         return super().for_batches()
 
     def variances(self, X: Rows, alpha: float) -> Doubles:
-        """Return the mean square of what y leaves of the draws at each row.
+        """Return the mean square of the corrected draws at each row.
 
         A kernel without features to draw by has exact variances.
         """
@@ -312,7 +312,7 @@ class DrawnPosterior(Posterior):
         drawn = prior(X)
         prior_variance = kernel_diagonal(self.kernel, X)
         variances = mean_square(drawn - corrections[alpha].at(X), drawn, prior_variance)
-        # y takes away from what is unknown beforehand, but for the trend.
+        # y lowers the prior variance, except for the trend.
         return variances if self.trend is not None else np.minimum(variances, prior_variance)
 
     @functools.cached_property
@@ -327,10 +327,10 @@ class DrawnPosterior(Posterior):
 
 
 def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
-    """Return the mean squares of what y leaves of draws whose own variance is known.
+    """Return the mean squares of corrected draws, `left`, given the variance of the draws.
 
-    What is left is a multiple of the draw and a rest. The multiple has a known variance, so that
-    only the variance of the rest is estimated from the draws: far from the data it is 0.
+    A corrected draw is a multiple of the draw and a rest. The multiple has a known variance, so
+    that only the variance of the rest is estimated from the draws: far from the data it is 0.
     """
     squares = np.einsum("ij,ij->i", drawn, drawn)
     share = np.einsum("ij,ij->i", left, drawn) / np.where(squares > 0, squares, 1.0)
@@ -340,7 +340,7 @@ def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
 
 @dataclass
 class Correction:
-    """What y takes from draws of the prior, at any rows."""
+    """Matheron's correction of draws of the prior by y, at any rows."""
 
     equations: Equations
     coef: Doubles  # (n, n_draws)

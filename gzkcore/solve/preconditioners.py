@@ -28,6 +28,7 @@ from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads, on_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
+from gzkcore._util.validation import check_not_negatives
 from gzkcore.features.nystrom import pivots
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import FastSums
@@ -40,7 +41,7 @@ from .far_features import FarFeatures, far_part
 from .near_landmarks import SEEN, NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
-from .solve import NotPositiveDefinite, OfColumns, conjugate_gradients
+from .solve import NotPositiveDefinite, OfColumns, check_noise, conjugate_gradients
 
 __all__ = ["Diagonal", "KeptFeatures", "LowRank", "NearAndFar", "preconditioner_for"]
 
@@ -440,7 +441,7 @@ def preconditioner_for(
         raise TypeError("X is sparse, but preconditioners take dense rows; pass X.toarray()")
     if np.ndim(X) != 2 or not len(X):
         raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
-    made_for = len(X), tuple(_checked("shifts", shifts, None).tolist())
+    made_for = len(X), tuple(_check_shifts(shifts).tolist())
     if isinstance(preconditioner, Preconditioner):
         return _made_for_these(preconditioner, *made_for)
     began = time.perf_counter()
@@ -509,16 +510,10 @@ class Problem:
         self.n_rows = n_rows or len(X)
         self.most = len(X) if self.n_rows == len(X) else max(1, len(X) // 2)  # components
         self.n_neighbours = max(1, NEIGHBOURS * len(X) // self.n_rows)
-        self.shifts = _checked("shifts", shifts, None)
-        self.noise = np.ones(len(X)) if noise is None else _checked("noise", noise, len(X))
-        if not (self.noise > 0).all():
-            raise ValueError(
-                f"noise has the smallest value {self.noise.min():g}, but must be > 0; leave out "
-                "rows of infinite weight, and pass a small number for rows without noise"
-            )
+        self.noise = np.ones(len(X)) if noise is None else check_noise(noise, len(X))
         self.diagonal = kernel.diag(X)
         least = LEAST_ALPHA * float((self.diagonal / self.noise).max())
-        self.shifts = np.maximum(self.shifts, max(least, np.finfo(np.float64).tiny))
+        self.shifts = np.maximum(_check_shifts(shifts), max(least, np.finfo(np.float64).tiny))
 
     def some(self, size: int) -> Integers:
         """Choose some of the rows, all if there are no more."""
@@ -557,18 +552,12 @@ class Problem:
         return float(values[-1]) * len(self.X) / len(some)
 
 
-def _checked(name: str, values: ArrayLike, size: int | None) -> Doubles:
-    """Return finite numbers >= 0, or raise."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
-        wanted = "(n_shifts,)" if size is None else f"({size},), one for each row"
-        raise ValueError(f"{name} has shape {array.shape}; pass an array of shape {wanted}")
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(
-            f"{name} has values from {array.min():g} to {array.max():g}; they must be finite and "
-            ">= 0"
-        )
-    return array
+def _check_shifts(shifts: ArrayLike) -> Doubles:
+    """Return one or more finite numbers >= 0."""
+    values = check_not_negatives("shifts", shifts)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"shifts has shape {values.shape}; pass an array of shape (n_shifts,)")
+    return values
 
 
 def is_count(preconditioner: Any) -> bool:

@@ -770,11 +770,14 @@ def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
     if values.shape != (n_rows,):
         value = f"={noise!r}" if values.ndim == 0 else ""
         raise ValueError(
-            f"noise{value} has shape {values.shape}, but targets have {counted(n_rows, 'row')}; "
-            "give one number > 0 for each row, or None for ones"
+            f"noise{value} has shape {values.shape}, but there are {counted(n_rows, 'row')}; give "
+            "one number > 0 for each row, or None for ones"
         )
     if not (values > 0).all():
-        raise ValueError(f"noise has the smallest value {values.min():g}; every value must be > 0")
+        raise ValueError(
+            f"noise has the smallest value {values.min():g}, but must be > 0; leave out rows of "
+            "infinite weight, and pass a small number for rows without noise"
+        )
     return values
 
 

@@ -14,7 +14,7 @@ The last two store nothing of the size of K.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +39,6 @@ from .trend import inverse as trend_inverse
 from .workers import Workers
 
 __all__ = ["Equations", "KernelSystem", "system_of"]
-
-Multiply: TypeAlias = Callable[[Doubles], Doubles]
 
 # Up to so many rows K is stored, in 134 MB at most, and factored: that takes no longer than the
 # steps that it saves, and small alphas and standard deviations cost no more than others.
@@ -134,8 +132,8 @@ class KernelSystem:
     """
 
     in_linear_time: ClassVar[bool] = False
-    product: Multiply
-    exact: Multiply
+    product: Callable[[Doubles], Doubles]
+    exact: Callable[[Doubles], Doubles]
 
     def __init__(self, equations: Equations, workers: Workers | None = None) -> None:
         self.equations, self.workers = equations, workers

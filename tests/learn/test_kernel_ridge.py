@@ -114,31 +114,12 @@ def test_a_singular_kernel_without_alpha():
 @pytest.mark.parametrize("metric", ["linear", "rbf", "poly", "cosine"])
 def test_precomputed_kernels(metric, solver):
     K = pairwise_kernels(X10, metric=metric)
-    before = K.copy()
-    wanted = Dense(kernel=metric).fit(X10, Y10).predict(X10)
-    model = KernelRidge("precomputed", **SOLVERS[solver]).fit(K, Y10)
-    close(model.predict(K), wanted, "tight")
+    before, random = K.copy(), np.random.RandomState(0).rand(len(X10))
+    for weight in (None, random):
+        wanted = Dense(kernel=metric).fit(X10, Y10, weight).predict(X10)
+        model = KernelRidge("precomputed", **SOLVERS[solver]).fit(K, Y10, weight)
+        close(model.predict(K), wanted, "tight")
     assert_array_equal(K, before)
-
-
-@by_every_solver
-def test_sample_weights(solver):
-    weight = np.random.RandomState(0).rand(len(X10))
-    wanted = Ridge(alpha=1, fit_intercept=False).fit(X10, Y10, sample_weight=weight).predict(X10)
-    options = SOLVERS[solver]
-    found = KernelRidge(LINEAR, alpha=1, **options).fit(X10, Y10, sample_weight=weight)
-    close(found.predict(X10), wanted, "tight")
-    K = X10 @ X10.T
-    found = KernelRidge("precomputed", alpha=1, **options).fit(K, Y10, sample_weight=weight)
-    close(found.predict(K), wanted, "tight")
-
-
-@by_every_solver
-def test_several_targets(solver):
-    both = np.column_stack([Y10, Y10])
-    model = KernelRidge(LINEAR, alpha=1, **SOLVERS[solver])
-    one = model.fit(X10, Y10).predict(X10)
-    close(model.fit(X10, both).predict(X10), np.column_stack([one, one]), "tight")
 
 
 # ---- as scikit-learn's, and as the reference

@@ -17,7 +17,6 @@ from gzkcore import (
     KernelRidgeCV,
     Matern,
     kernel_matrix,
-    reference,
 )
 from gzkcore._util.linalg import cholesky, eigh
 from gzkcore.solve import system as system_module
@@ -175,19 +174,6 @@ def test_sums_in_linear_time():
         - 0.1 * model.dual_coef_
     )
     assert np.linalg.norm(left) <= 1.05e-3 * np.linalg.norm(rest)  # sums may be off by tol / 32
-
-
-def test_coefficients_as_the_reference():
-    X, y, weight = data(40, n_targets=1)
-    y = y[:, 0]
-    model = made(0.1, fit_intercept=True).fit(X[:30], y[:30], weight[:30])
-    model.update(X[30:], y[30:], weight[30:]).forget([3, 0, 35])
-    kept = np.setdiff1d(np.arange(40), [0, 3, 35])
-    c, b = reference.kernel_ridge.dual_coefficients(
-        kernel_matrix(KERNEL, X[kept]), y[kept], 0.1, weight[kept], [[1]] * kept.size
-    )
-    assert_allclose(model.dual_coef_, c, atol=1e-8)
-    assert_allclose(model.intercept_, b[0], atol=1e-8)
 
 
 class Inverse(Preconditioner):

@@ -477,9 +477,9 @@ def test_what_is_no_alpha_and_no_noise():
     with pytest.raises(ValueError, match="shifts has shape"):
         preconditioner_for("auto", kernel, X, [])
     for alpha in (-1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match=r"shifts has values .* must be finite and >= 0"):
+        with pytest.raises(ValueError, match=r"shifts=.* must be finite and >= 0"):
             preconditioner_for("auto", kernel, X, [alpha])
-    with pytest.raises(ValueError, match=r"noise has shape .* one for each row"):
+    with pytest.raises(ValueError, match=r"noise has shape .* one number > 0 for each row"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.ones(3))
     with pytest.raises(ValueError, match="noise has the smallest value 0, but must be > 0"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.zeros(60))
