@@ -19,19 +19,27 @@ cdef extern from "leaf.h" nogil:
     void GZK_FENCE()
     void* gzk_alloc(size_t bytes)
     void gzk_free(void* p)
-    void dots "gzk_dots"(...)                # x, ldx, w, ldw, t, ldt, d, m, rows
-    void clenshaw "gzk_clenshaw"(...)        # t, m, c, b, degree, out, stream
-    void horner "gzk_horner"(...)            # x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo,
-                                             # stream, rows
-    void halves "gzk_halves"(...)            # the same
-    void load_points "gzk_load_points"(...)  # points, ld, count, d, x, rho2
-    void powers "gzk_powers"(...)            # x, y, power, degree
-    void factors "gzk_factors"(...)          # x, rho2, steps, factor, degree
-    void nodes "gzk_nodes"(...)              # power, factor, tree, scale, node, n_powers, count
-    void load_radial "gzk_load_radial"(...)  # rows, ld, count, columns, out
-    void columns_of "gzk_columns"(...)       # factor, node, radial, place, scale, out, ldo, count,
-                                             # stream
-    void polynomials "gzk_polynomials"(...)  # table, s, top, count, out
+    # x, ldx, w, ldw, t, ldt, d, m, rows
+    void dots "gzk_dots"(...)
+    # t, m, c, b, degree, out, stream
+    void clenshaw "gzk_clenshaw"(...)
+    # x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows
+    void horner "gzk_horner"(...)
+    void halves "gzk_halves"(...)
+    # points, ld, count, d, x, rho2
+    void load_points "gzk_load_points"(...)
+    # x, y, power, degree
+    void powers "gzk_powers"(...)
+    # x, rho2, steps, factor, degree
+    void factors "gzk_factors"(...)
+    # power, factor, tree, scale, node, n_powers, count
+    void nodes "gzk_nodes"(...)
+    # rows, ld, count, columns, out
+    void load_radial "gzk_load_radial"(...)
+    # factor, node, radial, place, scale, out, ldo, count, stream
+    void columns_of "gzk_columns"(...)
+    # table, s, top, count, out
+    void polynomials "gzk_polynomials"(...)
 
 # What lies between the scratch of two threads, in elements: a page, or the prefetcher of one takes
 # lines that another is writing.

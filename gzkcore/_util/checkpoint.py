@@ -35,16 +35,17 @@ class Checkpoint:
     seconds: float = 60.0
 
 
-def as_checkpoint(given: Any) -> Checkpoint | None:
-    """Return what a user gave as `checkpoint`, checked."""
-    if given is None:
+def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
+    """Return the argument `checkpoint` of a fit, a path among others, as a Checkpoint; or raise."""
+    if checkpoint is None:
         return None
-    if not isinstance(given, (Checkpoint, str, os.PathLike)):
+    if isinstance(checkpoint, (str, os.PathLike)):
+        checkpoint = Checkpoint(checkpoint)
+    if not isinstance(checkpoint, Checkpoint):
         raise TypeError(
-            f"checkpoint={given!r} is not a path; pass a file name, or "
+            f"checkpoint={checkpoint!r} is not a path; pass a file name, or "
             "gzkcore.Checkpoint(path, seconds=...)"
         )
-    made = given if isinstance(given, Checkpoint) else Checkpoint(given)
-    as_path(made.path)
-    check_positive("seconds", made.seconds)
-    return made
+    as_path(checkpoint.path)
+    check_positive("seconds", checkpoint.seconds)
+    return checkpoint

@@ -30,13 +30,13 @@ __all__ = [
 
 Matrix = TypeVar("Matrix", bound=Floats)
 
-# Flops that take as long as an operation of a thread. Threads wait for each other several times:
-# matrices of up to 600 rows are factored and inverted as fast by one, in less processor time.
+# Flops that count as one operation in `n_threads`: matrices of up to 600 rows are factored and
+# inverted as fast by one thread as by two, which wait for each other several times.
 FLOPS = 128
 
 
 def _packed(A: Matrix) -> Matrix:
-    """Return an array as kernels read it: itself, or a copy of one in another layout."""
+    """Return an array in C order, aligned and of this machine's bytes: itself if it is so."""
     packed: Any = np.require(A, A.dtype.newbyteorder("="), ["C", "ALIGNED"])
     same: Matrix = packed
     return same
@@ -53,9 +53,9 @@ def _check_rows(B: Floats, A: Floats) -> None:
 
 
 def _factor(L: Matrix) -> Matrix:
-    """Return a factor as kernels read it; raise where its diagonal can't be divided by.
+    """Return a triangular factor as kernels read it; raise if its diagonal has a 0.
 
-    That of `cholesky` always can: it has square roots of numbers.
+    That of `cholesky` has none: its entries are square roots of positive numbers.
     """
     _check_square(L)
     packed = _packed(L)
@@ -73,12 +73,12 @@ def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
     rounding. n^3 / 3 flops.
     """
     _check_square(A)
-    found: Any = A if overwrite else np.array(A, A.dtype.newbyteorder("="), order="C")
+    factor: Any = A if overwrite else np.array(A, A.dtype.newbyteorder("="), order="C")
     with limit_blas(1):
-        failed = _cholesky.factor(found, n_threads(len(A) ** 3 // (3 * FLOPS)))
+        failed = _cholesky.factor(factor, n_threads(len(A) ** 3 // (3 * FLOPS)))
     if failed:
         raise LinAlgError(f"the leading minor of order {failed} is not positive definite")
-    L: Matrix = found
+    L: Matrix = factor
     return L
 
 
@@ -100,11 +100,11 @@ def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:
     """Return L^-1 B, or L^-T B, in the dtype of L, for B of shape (n, n_sides)."""
     L = _factor(L)
     _check_rows(B, L)
-    found: Any = np.array(B.T, dtype=L.dtype, order="C")
+    sides: Any = np.array(B.T, dtype=L.dtype, order="C")
     with limit_blas(1):
-        _cholesky.solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
-    solved: Matrix = found.T
-    return solved
+        _cholesky.solve_lower(L, sides, transposed, n_threads(len(L) ** 2 * len(sides)))
+    solutions: Matrix = sides.T
+    return solutions
 
 
 def solve_factored(L: Matrix, B: Floats) -> Matrix:
@@ -115,10 +115,10 @@ def solve_factored(L: Matrix, B: Floats) -> Matrix:
 def inverse_of(L: Matrix) -> Matrix:
     """Return (L L^T)^-1, in the dtype of L; 2 n^3 / 3 flops."""
     L = _factor(L)
-    work, found = np.empty_like(L), np.empty_like(L)
+    work, inverse = np.empty_like(L), np.empty_like(L)
     with limit_blas(1):
-        _cholesky.invert(L, work, found, n_threads(2 * len(L) ** 3 // (3 * FLOPS)))
-    return found
+        _cholesky.invert(L, work, inverse, n_threads(2 * len(L) ** 3 // (3 * FLOPS)))
+    return inverse
 
 
 def eigh(matrix: Doubles, *against: Doubles, **options: Any) -> Any:

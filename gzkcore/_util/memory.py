@@ -77,41 +77,41 @@ def machine_memory() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Return the bytes that a process may still take; what the machine has where it tells no more.
+    """Return the bytes of memory that are free (MemAvailable of Linux), elsewhere of all memory.
 
-    MemAvailable of Linux. None where it does not tell how much it has either (Windows).
+    None where the system tells neither (Windows).
     """
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
         return machine_memory()
-    told = dict(line.split(":", 1) for line in lines if ":" in line)
-    return 1024 * int(told["MemAvailable"].split()[0]) if "MemAvailable" in told else None
+    amounts = dict(line.split(":", 1) for line in lines if ":" in line)
+    return 1024 * int(amounts["MemAvailable"].split()[0]) if "MemAvailable" in amounts else None
 
 
 def check_components(n_components: int, needed: float) -> None:
     """Raise if feature maps of this width would need more bytes than this machine has."""
-    there = machine_memory()
-    if there is not None and needed > there:
+    memory = machine_memory()
+    if memory is not None and needed > memory:
         raise MemoryError(
             f"n_components={n_components} takes about {needed:,.0f} bytes, for the fitted features "
-            f"and the features of one row, and this machine has {there:,} bytes of memory; use "
+            f"and the features of one row, and this machine has {memory:,} bytes of memory; use "
             "fewer components"
         )
 
 
-# Of sparse rows, dense and in double, that a kernel product holds: its own and those of its tiles.
+# A kernel product of sparse rows holds so many dense copies of them, in double.
 DENSE_COPIES = 3
 
 
 def check_fits_dense(X: Any) -> None:
     """Raise if sparse rows, dense and in double, are more than this machine has."""
     needed = 8 * DENSE_COPIES * X.shape[0] * X.shape[1]
-    there = machine_memory()
-    if there is not None and not isinstance(X, np.ndarray) and needed > there:
+    memory = machine_memory()
+    if memory is not None and not isinstance(X, np.ndarray) and needed > memory:
         raise MemoryError(
             f"X is sparse, of shape {X.shape}, and kernel products need dense rows: "
-            f"{needed / 2**30:,.0f} GB of {there / 2**30:,.0f} GB of memory; use fewer columns "
+            f"{needed / 2**30:,.0f} GB of {memory / 2**30:,.0f} GB of memory; use fewer columns "
             "(CountSketch, HadamardProjection), or RandomFeatureRidge, whose features accept "
             "sparse rows"
         )

@@ -21,7 +21,8 @@ __all__ = ["Exponentials", "evened", "paired"]
 
 Complexes = NDArray[np.complex128]
 
-# Points for which a thread computes an FFT of its own.
+# Points are divided into at most MOST_GROUPS groups of POINTS_OF_GROUP or more; each group has an
+# FFT of its own.
 MOST_GROUPS, POINTS_OF_GROUP = 8, 1 << 16
 
 
@@ -37,7 +38,10 @@ def check_finufft(asker: str) -> None:
 
 
 def evened(V: Doubles) -> tuple[Doubles, Any]:
-    """Return columns over powers of 2, and these: two that share a transform have one size."""
+    """Return columns divided by powers of 2 to one size, and the exponents.
+
+    Two columns that share a transform share its error.
+    """
     power = np.frexp(np.abs(V).max(axis=0, initial=0.0))[1]
     return np.ldexp(V, -power), power
 
@@ -91,15 +95,15 @@ class Exponentials:
 
     def adjoint(self, values: Complexes, n_threads: int = 1) -> Complexes:
         """Return sum_x values[x] exp(-i <k, x>) for every k."""
-        found: dict[int, Complexes] = {}
+        sums: dict[int, Complexes] = {}
 
         def work(group: int) -> None:
-            found[group] = self._execute(1, group, values[self.groups[group]])
+            sums[group] = self._execute(1, group, values[self.groups[group]])
 
         self._each(work, n_threads)
-        total = found[0]
+        total = sums[0]
         for group in range(1, len(self.groups)):
-            total += found[group]
+            total += sums[group]
         return total
 
     def _each(self, work: Callable[[int], None], n_threads: int) -> None:
@@ -123,6 +127,6 @@ class Exponentials:
                 kind, self.shape, 1, self.tol, -1 if kind == 1 else 1, nthreads=1, modeord=1
             )
         plan.setpts(*[each[self.groups[group]] for each in self.angles])
-        found = plan.execute(np.ascontiguousarray(data))
+        sums = plan.execute(np.ascontiguousarray(data))
         self._idle[kind].append(plan)
-        return found
+        return sums

@@ -34,38 +34,37 @@ _MOST = 2**63 - 1
 
 
 class Scope:
-    """The fields of one object: what sizes and bounds are told by."""
+    """The fields of one object, on which sizes and bounds depend."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.fields = SimpleNamespace(**values)
         self.letters: dict[str, int] = {}
 
-    def number(self, given: Any) -> Any:
-        """Return what a size or a bound stands for."""
-        if isinstance(given, str):
-            given = getattr(self.fields, given, None)
-        elif callable(given):
-            given = given(self.fields)
-        if not isinstance(given, int | float | np.integer):
-            raise ValueError(f"depends on a number, which is {shown(given)}")
-        return given
+    def number(self, size: Any) -> Any:
+        """Return the number that a size or a bound stands for."""
+        if isinstance(size, str):
+            size = getattr(self.fields, size, None)
+        elif callable(size):
+            size = size(self.fields)
+        if not isinstance(size, int | float | np.integer):
+            raise ValueError(f"depends on a number, which is {shown(size)}")
+        return size
 
-    def check_shape(self, found: tuple[int, ...], wanted: tuple[Size, ...]) -> None:
+    def check_shape(self, shape: tuple[int, ...], declared: tuple[Size, ...]) -> None:
         """Raise unless a shape is as declared."""
         sizes: list[Any] = []
-        for i, size in enumerate(wanted):
+        for i, size in enumerate(declared):
+            actual: Any = shape[i] if i < len(shape) else size or "any"
             if size is None:
-                sizes.append(found[i] if i < len(found) else "any")
-                continue
-            is_letter = isinstance(size, str) and len(size) == 1
-            if is_letter and size not in self.letters:
-                if i < len(found):
-                    self.letters[str(size)] = found[i]
-                sizes.append(found[i] if i < len(found) else size)
+                sizes.append(actual)
+            elif not isinstance(size, str) or len(size) > 1:
+                sizes.append(self.number(size))
             else:
-                sizes.append(self.letters[str(size)] if is_letter else self.number(size))
-        if list(found) != sizes:
-            raise ValueError(f"has shape {found}, not ({', '.join(map(str, sizes))})")
+                if size not in self.letters and i < len(shape):
+                    self.letters[size] = shape[i]
+                sizes.append(self.letters.get(size, actual))
+        if list(shape) != sizes:
+            raise ValueError(f"has shape {shape}, not ({', '.join(map(str, sizes))})")
 
 
 class Field:
@@ -113,7 +112,7 @@ class _Array(Field):
         self.dtype, self.finite = None if dtype is None else np.dtype(dtype), finite
 
     def check_array(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
-        """Do what `check` does; without `whole` by what costs nothing, and a look at integers."""
+        """Check an array; without `whole` leave out the entries, unless they are integers."""
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             wanted = {"iu": "integers", "f": "floating-point numbers", "b": "bools"}[self.kinds]
             raise ValueError(f"is {shown(value)}, not an array of {wanted}")
@@ -294,12 +293,12 @@ def pairs(each: Field, length: Size = 2) -> Field:
 def mapping(key: Field, value: Field) -> Field:
     """Declare a dict of such keys and values."""
 
-    def check(given: Any, scope: Scope) -> None:
-        if not isinstance(given, dict):
-            raise ValueError(f"is {shown(given)}, not a dict")
-        for each, item in given.items():
-            with _inside(each):
-                key.check(each, scope)
+    def check(items: Any, scope: Scope) -> None:
+        if not isinstance(items, dict):
+            raise ValueError(f"is {shown(items)}, not a dict")
+        for name, item in items.items():
+            with _inside(name):
+                key.check(name, scope)
                 value.check(item, scope)
 
     return Field(check)
@@ -399,10 +398,10 @@ def state_of(cls: Any) -> dict[str, Field]:
 
 
 def fitted_attributes(estimator: Any) -> dict[str, Any]:
-    """Return what a fit has given an estimator so far, by attribute."""
-    kept = {*estimator._get_param_names(), "_sklearn_output_config"}
-    names_of_fit = state_of(estimator.__class__).keys() - kept
-    return {name: value for name, value in vars(estimator).items() if name in names_of_fit}
+    """Return the attributes that fits have set, by name."""
+    settings = {*estimator._get_param_names(), "_sklearn_output_config"}
+    fitted = state_of(estimator.__class__).keys() - settings
+    return {name: value for name, value in vars(estimator).items() if name in fitted}
 
 
 def forget(estimator: Any) -> None:
@@ -421,9 +420,9 @@ def all_or_nothing(method: Method) -> Method:
     def on_copy(self: Any, *args: Any, **options: Any) -> Any:
         other = object.__new__(self.__class__)
         other.__dict__.update(self.__dict__)
-        found = method(other, *args, **options)
+        result = method(other, *args, **options)
         self.__dict__ = other.__dict__
-        return self if found is other else found
+        return self if result is other else result
 
     return cast(Method, on_copy)
 

@@ -34,11 +34,11 @@ def _usable_processors() -> int:
         return os.cpu_count() or 1
 
 
-# Operations that are worth a thread, about .1 ms: starting one costs microseconds, and many times
-# more where other programs compute.
+# A thread is used for so many operations, about .1 ms: starting one costs microseconds, and many
+# times more where other programs compute.
 _WORTH_A_THREAD = 1 << 18
-# Bytes of addresses that a thread takes when it starts, and that the buffers of both BLAS take.
-_STACK, _BUFFERS = 1 << 23, 1 << 27
+_STACK = 1 << 23  # a thread takes so many bytes of addresses when it starts
+_BUFFERS = 1 << 27  # the buffers of both BLAS take so many
 
 
 def n_threads(work: int | None = None) -> int:
@@ -78,15 +78,15 @@ def _limit() -> int:
     limit = getattr(_local, "limit", None)
     if limit is not None:
         return int(limit)
-    asked = os.environ.get("GZKCORE_NUM_THREADS")
-    if asked:
+    setting = os.environ.get("GZKCORE_NUM_THREADS")
+    if setting:
         # Digits of ASCII alone, and no more than a C int holds.
-        if not re.fullmatch("[0-9]{1,9}", asked) or int(asked) < 1:
+        if not re.fullmatch("[0-9]{1,9}", setting) or int(setting) < 1:
             raise ValueError(
-                f"GZKCORE_NUM_THREADS={asked!r} is not a positive whole number; "
+                f"GZKCORE_NUM_THREADS={setting!r} is not a positive whole number; "
                 "set it to the number of threads or unset it"
             )
-        return int(asked)
+        return int(setting)
     allowed: int = _cpu.openmp_max_threads()
     return max(1, min(allowed, _usable_processors()))
 
@@ -107,7 +107,7 @@ def limit_threads(limit: int, stopped: Callable[[], bool] | None = None) -> Iter
         vars(_local).update(before)
 
 
-# Operations of a kernel between two looks: at most .2 s of a thread.
+# A kernel makes so many operations between two looks for Ctrl-C, at most .2 s of a thread.
 _BETWEEN_LOOKS = 1 << 27
 
 
@@ -123,7 +123,7 @@ def look() -> None:
 
 
 def in_parts(n_rows: int, work: float) -> Iterator[slice]:
-    """Yield rows of so many operations each, so many at a time that Ctrl-C is noticed at once."""
+    """Yield slices of rows, of `work` operations each, short enough that Ctrl-C is soon noticed."""
     step = max(1, int(_BETWEEN_LOOKS / max(work, 1.0)))
     step -= step % 256 if step > 256 else 0  # kernels work on tiles of up to so many rows
     for start in range(0, n_rows, step):
@@ -135,13 +135,13 @@ _blas_lock = threading.Lock()
 
 
 class _Block:
-    """A block of `limit_blas` under way: its limit and Python thread, and what it found before.
+    """A block of `limit_blas` under way: its limit and Python thread, and the limits before it.
 
-    That is None where it is the same limit of the same thread.
+    `before` is None where the block has set no limit, since the same one was set already.
     """
 
-    def __init__(self, wanted: tuple[int, int], found: Any) -> None:
-        self.wanted, self.found = wanted, found
+    def __init__(self, limit: tuple[int, int], before: Any) -> None:
+        self.limit, self.before = limit, before
 
 
 _blas_blocks: list[_Block] = []
@@ -157,12 +157,12 @@ def limit_blas(limit: int) -> Iterator[None]:
     each takes control first. Setting a limit takes about .1 ms, so a block within one of the same
     limit sets none.
     """
-    wanted, found = (limit, threading.get_ident()), None
+    of_thread, before = (limit, threading.get_ident()), None
     with _blas_lock:
-        if not (_blas_blocks[-1].wanted == wanted if _blas_blocks else _is_limit(limit)):
+        if not (_blas_blocks[-1].limit == of_thread if _blas_blocks else _is_limit(limit)):
             _take_control()
-            found = _controller().limit(limits=limit, user_api="blas")
-        block = _Block(wanted, found)
+            before = _controller().limit(limits=limit, user_api="blas")
+        block = _Block(of_thread, before)
         _blas_blocks.append(block)
     try:
         yield
@@ -181,16 +181,16 @@ def _is_limit(limit: int) -> bool:
 
 
 def _end(block: _Block) -> None:
-    """Take a block out of those under way, and bring back what it found if it is the newest."""
+    """Take a block out of those under way; restore the limits before it if it is the newest."""
     place = _blas_blocks.index(block)
     del _blas_blocks[place]
-    if block.found is None:
+    if block.before is None:
         return
     if place < len(_blas_blocks):
-        _blas_blocks[place].found = block.found  # what the next is to bring back in its place
+        _blas_blocks[place].before = block.before  # the next block restores them in its place
         return
     _take_control()
-    block.found.restore_original_limits()
+    block.before.restore_original_limits()
     _take_control()
 
 

@@ -31,12 +31,13 @@ WITH_ALL_TARGETS = (
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
 # A kernel matrix may be so far from symmetric, in units of its largest diagonal entry: rounding in
-# float32 leaves less. It is looked at in squares that stay in the cache.
-ASYMMETRY, SQUARE = 1e-4, 256
+# float32 leaves less.
+ASYMMETRY = 1e-4
+SQUARE = 256  # symmetry is checked in squares of this size, which stay in the cache
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
-FEW_VALUES = 1024  # each is looked at sooner than their sum
-LOOKED_AT = 2048  # rows at a time, of arrays on disk too
+FEW_VALUES = 1024  # fewer values are checked one by one, more by their sum first
+LOOKED_AT = 2048  # so many rows are checked at a time, also of arrays on disk
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
@@ -83,7 +84,7 @@ def check_integers(name: str, values: Any) -> Integers:
 def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
     """Return two points, or as many in one as in the other, as rows in double, or raise."""
     try:
-        X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+        X, Y = (np.atleast_2d(np.asarray(point, dtype=np.float64)) for point in (x, y))
     except OverflowError as error:
         raise TypeError(f"x and y are not numeric ({error}); pass numbers") from None
     if X.ndim != 2 or X.shape != Y.shape or X.shape[1] < 1 or np.ndim(x) != np.ndim(y):
@@ -95,23 +96,23 @@ def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
 
 
 def column_numbers(what: str, columns: Any, width: int, names: ArrayLike | None) -> list[int]:
-    """Return the numbers of columns that are given by a slice, numbers or names, or raise."""
+    """Return the indices of columns from a slice, indices or names, or raise."""
     if isinstance(columns, slice):
         index = list(range(width))[columns]
     else:
         alone = isinstance(columns, str) or not isinstance(columns, Iterable)
-        given = [columns] if alone else list(columns)
-        if any(isinstance(column, str) for column in given):
+        chosen = [columns] if alone else list(columns)
+        if any(isinstance(column, str) for column in chosen):
             known = [] if names is None else np.asarray(names).tolist()
-            unknown = [column for column in given if column not in known]
+            unknown = [column for column in chosen if column not in known]
             if unknown:
                 raise ValueError(
                     f"{what} names column {unknown[0]!r}, but X has "
                     f"{'no column names' if names is None else f'the columns {known}'}; pass a "
                     "DataFrame with that column, or numbers of columns"
                 )
-            given = [known.index(column) for column in given]
-        index = [check_integer("column", column, -width) for column in given]
+            chosen = [known.index(column) for column in chosen]
+        index = [check_integer("column", column, -width) for column in chosen]
         far = [column for column in index if column >= width]
         if far:
             raise ValueError(
@@ -210,20 +211,20 @@ def check_not_negatives(name: str, values: Any) -> Doubles:
     Text and bools are no numbers here, as they are none for `check_not_negative`.
     """
     try:
-        hidden = isinstance(values, list | tuple)  # an array of numbers would hide bools among them
-        given = np.array(values, dtype=object) if hidden else np.asarray(values)
-        if given.dtype.kind == "O":
-            real = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat)
+        # An array of numbers would hide bools among them.
+        array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+        if array.dtype.kind == "O":
+            real = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in array.flat)
         else:
-            real = given.dtype.kind in "iuf"
-        array = given.astype(np.float64) if real else None
+            real = array.dtype.kind in "iuf"
+        doubles = array.astype(np.float64) if real else None
     except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is None:
+        doubles = None
+    if doubles is None:
         raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0")
-    if not (np.isfinite(array) & (array >= 0)).all():
+    if not (np.isfinite(doubles) & (doubles >= 0)).all():
         raise ValueError(f"{name}={values!r} must be finite and >= 0")
-    return array
+    return doubles
 
 
 def check_positives(name: str, value: Any, count: int | None = None) -> float | Doubles:
@@ -320,15 +321,15 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
 
 
 def check_some_weight(weight: ArrayLike | None) -> None:
-    """Raise if weights, or their sum, or the number of rows of some weight, are 0."""
+    """Raise unless some row has a positive weight; `weight` may be the sum of all, or None."""
     if weight is not None and not np.any(weight):
         raise ValueError("all sample weights are zero; give some rows a positive weight")
 
 
 def check_sparse(X: Any) -> None:
-    """Raise ValueError if rows are sparse and point outside their columns: kernels would go there.
+    """Raise ValueError if sparse rows have indices outside of their columns.
 
-    So would whatever converts them, which is why this comes first.
+    Kernels, and whatever converts such rows, would read there: this comes first.
     """
     if sparse.issparse(X) and hasattr(X, "check_format"):
         X.check_format(full_check=True)
@@ -338,10 +339,10 @@ def as_doubles(name: str, values: Any, wanted: str, order: Literal["C", "K"] = "
     """Return values, dense or sparse, as a dense array of doubles, or raise naming them."""
     _refuse_dates(name, values)
     try:
-        given = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
-        if given.dtype.kind == "c":
-            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
-        doubles: Doubles = given.astype(np.float64, order=order, copy=False)
+        array = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+        if array.dtype.kind == "c":
+            raise TypeError("it is complex")  # noqa: TRY301  said below, with the remedy
+        doubles: Doubles = array.astype(np.float64, order=order, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass {wanted}") from None
     return doubles
@@ -365,9 +366,9 @@ def check_scored(y: Any) -> None:
 
 
 def check_some_rows(X: Any) -> None:
-    """Raise if X has no rows, which y then has not either, or rows that are tables themselves.
+    """Raise if X has no rows, or more than two dimensions.
 
-    Before y is looked at: else only that it has another number of rows would be told.
+    Checked before y: else the message would be that y has another number of rows.
     """
     shape = getattr(X, "shape", ())
     if shape[:1] == (0,) or (isinstance(X, list) and not X):
@@ -377,9 +378,9 @@ def check_some_rows(X: Any) -> None:
 
 
 def check_table(X: Any) -> None:
-    """Raise if X is nothing, or of a kind that rows can't be told of.
+    """Raise if X is None, a dict or a set.
 
-    Before anybody counts or converts it: a dict of columns has as many rows as it has keys.
+    Checked before anything counts or converts X: a dict of columns has as many rows as keys.
     """
     if X is None:
         raise TypeError("X=None; pass rows and columns: an array, a list of rows or a data frame")
@@ -404,13 +405,13 @@ def check_lengths(X: Any, values: Any, name: str = "y") -> None:
 def check_column(name: str, values: Any, *, warn: bool = False) -> Any:
     """Return values in one dimension, or raise naming their shape."""
     _refuse_mask(name, values)
-    with told_plainly(name, values, 1):
+    with plain_errors(name, values, 1):
         return validation.column_or_1d(values, warn=warn)
 
 
 @contextlib.contextmanager
-def told_plainly(name: str, values: Any, n_dims: int | None = 2) -> Iterator[None]:
-    """Where scikit-learn refuses values, say in a sentence what is wrong with their shape or type.
+def plain_errors(name: str, values: Any, n_dims: int | None = 2) -> Iterator[None]:
+    """Replace scikit-learn's errors about the shape or the type of values by plain sentences.
 
     `n_dims` is how many dimensions they should have, None for one or more.
     """
@@ -443,8 +444,8 @@ def _fault(name: str, values: Any, n_dims: int | None) -> str:
     if len(shape) > 2:
         return _of_dimensions(name, shape)
     if shape[1:] == (0,):  # scikit-learn's checks of estimators ask for these words
-        found = f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
-        return f"{name} has no columns; pass one or more. {found}"
+        wanted = f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        return f"{name} has no columns; pass one or more. {wanted}"
     return ""
 
 
@@ -491,7 +492,7 @@ def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
     """Return values as scikit-learn's `check_array` does, or raise in a sentence."""
     _refuse_mask(input_name or "X", values)
     _refuse_dates(input_name or "X", values)
-    with told_plainly(input_name or "X", values, 2 if how.get("ensure_2d", True) else None):
+    with plain_errors(input_name or "X", values, 2 if how.get("ensure_2d", True) else None):
         return validation.check_array(values, input_name=input_name, **how)
 
 
@@ -499,7 +500,7 @@ def as_table(X: Any) -> NDArray[Any]:
     """Return dense rows that are no frame as an array of two dimensions, of numbers or not."""
     check_table(X)
     _refuse_mask("X", X)
-    with told_plainly("X", X):
+    with plain_errors("X", X):
         array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
@@ -526,7 +527,7 @@ def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
     check_table(X)
     _refuse_mask("X", X)
     _refuse_dates("X", X)
-    with told_plainly("X", X):
+    with plain_errors("X", X):
         try:
             return validation.validate_data(estimator, X, **how)
         except ValueError as error:
@@ -559,12 +560,12 @@ def other_columns(names: Sequence[str], wanted: Sequence[str]) -> str:
     new = [name for name in names if name not in wanted]
     if missing:
         unknown = f"has {named_columns(new)}, which the fit did not see, but " if new else "has "
-        told = f"{unknown}no {named_columns(missing)}; {SAME_COLUMNS}"
+        difference = f"{unknown}no {named_columns(missing)}; {SAME_COLUMNS}"
     elif new:
-        told = f"has {named_columns(new)}, which the fit did not see; {SAME_COLUMNS}"
+        difference = f"has {named_columns(new)}, which the fit did not see; {SAME_COLUMNS}"
     else:
-        told = "has them in another order; pass X[model.feature_names_in_]"
-    return f"The feature names should match those that were passed during fit: X {told}"
+        difference = "has them in another order; pass X[model.feature_names_in_]"
+    return f"The feature names should match those that were passed during fit: X {difference}"
 
 
 def is_finite(values: Any) -> bool:
@@ -642,9 +643,9 @@ def check_symmetric(name: str, values: Any) -> Doubles:
 
 
 def raise_asymmetric(K: Floats, name: str, remedy: str) -> None:
-    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave.
+    """Raise if a kernel matrix is less symmetric than rounding in float32 leaves it.
 
-    Other functions tell of numbers that are not finite.
+    Entries that are not finite pass: others check these.
     """
     least = ASYMMETRY * float(np.abs(K.diagonal()).max())
     for first in range(0, len(K), SQUARE):
@@ -691,7 +692,7 @@ def check_out(
 def check_labels(labels: Any, remedy: str) -> None:
     """Raise, with the remedy for numbers, if values are not labels of classes."""
     _refuse_mask("y", labels)
-    with told_plainly("y", labels, 1):
+    with plain_errors("y", labels, 1):
         if not type_of_target(labels, input_name="y").startswith("continuous"):
             check_classification_targets(labels)
             return
@@ -717,7 +718,7 @@ def check_targets(y: Any, X: Any) -> Any:
             y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        texts = [each for each in np.ravel(np.asarray(y, dtype=object)) if isinstance(each, str)]
+        texts = [v for v in np.ravel(np.asarray(y, dtype=object)) if isinstance(v, str)]
         remedy = "; for labels use a classifier, such as KernelClassifier" if texts else ""
         if texts and all(any(map(str.isdigit, text)) for text in texts):
             remedy = "; write the numbers alone, such as 1200.5, or for labels use KernelClassifier"
