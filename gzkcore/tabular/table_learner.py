@@ -164,13 +164,7 @@ class TableLearner(BaseEstimator):
     ) -> None:
         """Fit to targets(y, X) of shape (n, n_targets), which may be those of labels."""
         start = time.perf_counter()
-        seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
-        if self.max_memory is not None:
-            bytes_of("max_memory", self.max_memory)
-        check_choice("form", self.form, FORMS)
-        if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1)
-        kernel = searched(self.kernel)
+        seconds, kernel = self._checked_settings()
         rng = generator(self.random_state)
         source = self._source(X, y, sample_weight, groups)
         drawn = None
@@ -214,6 +208,16 @@ class TableLearner(BaseEstimator):
         took = seconds_told(time.perf_counter() - start)
         report.say(f"The fit took {took} s in total.", "time")
         self._report = report
+
+    def _checked_settings(self) -> tuple[float, Kernel | None]:
+        """Return how long the final fit may take, and the only kernel to try if there is one."""
+        seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
+        if self.max_memory is not None:
+            bytes_of("max_memory", self.max_memory)
+        check_choice("form", self.form, FORMS)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
+        return seconds, searched(self.kernel)
 
     def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
         """Return the reader of a table that is read in passes, None for one in memory."""
