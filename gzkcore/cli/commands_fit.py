@@ -224,20 +224,20 @@ def fit(
         )  # fmt: skip
         notes[:0] = table.notes
         notes.extend(_hints(rows, by))
-        found = fit_frame(rows, model, learner, report)
-        notes.extend(found.verdict.failed if found.verdict else [])
-        if plot is not None and found.places is None and place_names(found.model):
+        outcome = fit_frame(rows, model, learner, report)
+        notes.extend(outcome.verdict.failed if outcome.verdict else [])
+        if plot is not None and outcome.places is None and place_names(outcome.model):
             notes.append(
                 "the picture is no map, since a map shows what is predicted from places alone; "
                 "--lat and --lon fit these"
             )
         if plot is not None:
             report("drawing", None)
-        picture, failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
+        picture, failed = drawn(plot, lambda path: draw_frame(outcome, path, table.path.name))
     result = {
         "data": str(data),
         "target": target,
-        **to_dict(found),
+        **to_dict(outcome),
         "unused": [name for name in table.names if name not in (*inputs, target, weights)],
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
@@ -248,7 +248,7 @@ def fit(
         "next": next_step(context.params),
     }
     with progress() as report:
-        write = functools.partial(write_page, found, result, context, report)
+        write = functools.partial(write_page, outcome, result, context, report)
         result["page"], page_failed = drawn(page, write, "--report", "page")
     if as_json:
         print_json(result)
@@ -308,5 +308,6 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     kinds, by_chance = rows.inputs.kinds, not by.columns and len(rows.truth)
     of_dates = [name for name, kind in kinds.items() if kind == DATE]
     dates = [name for name in of_dates if len(np.unique(rows.train[name])) > 1]
-    told = about_dates(dates) if by_chance else ""
-    return [*filter(None, [told, "" if rows.classify else about_decades(rows.target, rows.y)])]
+    of_test = about_dates(dates) if by_chance else ""
+    of_target = "" if rows.classify else about_decades(rows.target, rows.y)
+    return [*filter(None, [of_test, of_target])]

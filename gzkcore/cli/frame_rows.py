@@ -50,9 +50,9 @@ from .hints import (
 from .inputs import Inputs
 from .output import Say
 
-LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
-LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
-FAR_MORE = 1.5  # times the share asked for, from which on the share held out is told
+LARGEST_LABEL = 2.0**53  # Labels that are larger can't all be told apart as doubles.
+LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # Fourth powers of targets must be doubles.
+FAR_MORE = 1.5  # It is told if so many times the share that was asked for is held out.
 # Why columns are left out before a learner sees them, by the reasons of `LeftOut`.
 LEFT_OUT = {
     "empty": "they have no value",
@@ -207,19 +207,19 @@ def _about_drawn(
     table: Table, n_drawn: int, n_rows: int, most_bytes: float | None, by: TestBy
 ) -> str:
     """Say that so many rows fit into memory, and what is done; raise where these are too few."""
-    told = f"{n_drawn:,} of {counted(n_rows, 'row')} of {table.path}"
+    drawn = f"{n_drawn:,} of {counted(n_rows, 'row')} of {table.path}"
     limit = "memory" if most_bytes is None else f"--memory, {most_bytes:,.0f} bytes"
     if n_drawn < FEWEST_ROWS:
         raise ValueError(
-            f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
+            f"{drawn} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
         )
     if by.columns:
         return (
-            f"learned from {told}, drawn at random: as many as fit into {limit}; without "
+            f"learned from {drawn}, drawn at random: as many as fit into {limit}; without "
             "--test-last and --test-groups all rows are read, in passes"
         )
     return (
-        f"{told} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
+        f"{drawn} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
         "at random, say what columns hold, and test it"
     )
 
@@ -335,13 +335,13 @@ def _last_rows(
     test = last_rows(column, share)
     start = column[test].min()
     if column.dtype.kind == "f":
-        told = f"{start:.0f}" if start == round(start) else f"{start:.6g}"
+        first = f"{start:.0f}" if start == round(start) else f"{start:.6g}"
     else:
-        told = day_told(start)
+        first = day_told(start)
     unknown = len(column) - len(known)
     more = f"; {counted(unknown, 'row')} without {name} are learned from" if unknown else ""
     far_more = _if_far_more(test, share, f"rows of the same {name}")
-    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on{far_more}{more}")
+    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {first} on{far_more}{more}")
     return test
 
 
@@ -362,9 +362,9 @@ def _whole_groups(
     test = groups_held_out(groups, share, seed)
     n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
     far_more = _if_far_more(test, share, "groups")
-    told = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"
+    groups_held = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"
     little = "; one says little about others, and a larger --test-fraction holds out more"
-    say(f"held out: {told}{far_more}{little if n_held == 1 else ''}")
+    say(f"held out: {groups_held}{far_more}{little if n_held == 1 else ''}")
     return test
 
 

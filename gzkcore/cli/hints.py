@@ -41,7 +41,7 @@ def numbering_columns(
     `values` has a column for each name, of some rows of these numbers, drawn at random; `ends` are
     the least and the largest values of all rows.
     """
-    found = {}
+    numbering = {}
     for j, (name, low, high) in enumerate(zip(names, *ends, strict=True)):
         column = values[:, j]
         # NaN is not whole either; from 2^53 on not all whole numbers are there.
@@ -52,21 +52,21 @@ def numbering_columns(
         may_be = rises or high - low == n_rows - 1 or IDENTIFIER.fullmatch(name) is not None
         # Numbers that mean something may count.
         if may_be and not (ORDERED.search(name) or YEARS[0] <= low <= high <= YEARS[1]):
-            found[name] = float(low), float(high)
-    return found
+            numbering[name] = float(low), float(high)
+    return numbering
 
 
-def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str]) -> str:
+def about_row_numbers(numbering: dict[str, tuple[float, float]], columns: list[str]) -> str:
     """Say which columns seem to number the rows, and how to leave them out.
 
     "" where no other column would be left to predict from.
     """
-    told = ", ".join(f"{name!r} ({low:.0f} to {high:.0f})" for name, (low, high) in found.items())
-    words = ("columns", "seem", "them") if len(found) > 1 else ("column", "seems", "it")
-    if {*columns} <= found.keys():
+    ranges = ", ".join(f"{name!r} ({a:.0f} to {b:.0f})" for name, (a, b) in numbering.items())
+    words = ("columns", "seem", "them") if len(numbering) > 1 else ("column", "seems", "it")
+    if {*columns} <= numbering.keys():
         return ""  # the only column that predicts
-    remedy = f"leave {words[2]} out: --drop {shlex.quote(listed([*found]))}"
-    return f"{words[0]} {told} {words[1]} to number the rows; if so, {remedy}"
+    remedy = f"leave {words[2]} out: --drop {shlex.quote(listed([*numbering]))}"
+    return f"{words[0]} {ranges} {words[1]} to number the rows; if so, {remedy}"
 
 
 def about_dates(dates: list[str]) -> str:

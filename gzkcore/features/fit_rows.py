@@ -169,5 +169,5 @@ def settled(kernel: Any, survey: Survey) -> Any:
     gamma = getattr(kernel, "gamma", None)
     if not isinstance(gamma, str) or gamma != "scale":
         return kernel
-    number = kernel._from_spread(survey.mean.size, survey.variance)
+    number = kernel._from_variance(survey.mean.size, survey.variance)
     return type(kernel)(**kernel.get_params(deep=False) | {"gamma": number})

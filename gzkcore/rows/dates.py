@@ -88,10 +88,10 @@ def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
     year, month, day, *clock = parts.T.astype(np.int64)
     months = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1)
     days = months.astype("M8[D]") + (day - 1)
-    found = days.astype("M8[us]") + np.array([3600, 60, 1]) @ clock * np.timedelta64(1, "s")
-    found[days.astype("M8[M]") != months] = "NaT"
+    moments = days.astype("M8[us]") + np.array([3600, 60, 1]) @ clock * np.timedelta64(1, "s")
+    moments[days.astype("M8[M]") != months] = "NaT"
     dates = np.full(len(values), np.datetime64("NaT", "us"))
-    dates[~np.isnan(values)] = found
+    dates[~np.isnan(values)] = moments
     return dates
 
 
@@ -132,8 +132,8 @@ def format_of_days(values: Doubles) -> str:
         "%Y%j": (since >= 1900) & (since <= 2100) & _within(of_year, 366),
         "%y%m%d": (a <= 99) & _within(b, 12) & _within(c, 31),
     }
-    found = next((form for form, each in looks.items() if each.all()), "")
-    return found if days.size >= FEWEST_MONTHS and days[0] // 100 < days[-1] // 100 else ""
+    form = next((form for form, fits in looks.items() if fits.all()), "")
+    return form if days.size >= FEWEST_MONTHS and days[0] // 100 < days[-1] // 100 else ""
 
 
 def _within(values: Doubles, most: int) -> NDArray[np.bool_]:
@@ -142,8 +142,8 @@ def _within(values: Doubles, most: int) -> NDArray[np.bool_]:
 
 def order_of(texts: list[str]) -> str | None:
     """Return which of `ORDERS` dates are written in, None if in doubt."""
-    found = [match for text in texts if (match := DATED.fullmatch(text)) and match["a"]]
-    numbers = [(int(m["a"]), int(m["b"])) for m in found if m["mark3"] != "."]
+    matches = [match for text in texts if (match := DATED.fullmatch(text)) and match["a"]]
+    numbers = [(int(m["a"]), int(m["b"])) for m in matches if m["mark3"] != "."]
     if any(a > 12 for a, _ in numbers):
         return DAY_FIRST
     if any(b > 12 for _, b in numbers):
@@ -157,9 +157,9 @@ def exchanged_in(texts: list[str]) -> str:
     It reads 01/02/2024 in its own order, and can't read 31/12/2024 so: then all dates that begin
     with a year have days up to 12, and no other date has.
     """
-    found = [match for text in texts if (match := DATED.fullmatch(text))]
-    days = [int(m["d1"]) for m in found if m["d1"]]
-    left = [m for m in found if m["a"]]
+    matches = [match for text in texts if (match := DATED.fullmatch(text))]
+    days = [int(m["d1"]) for m in matches if m["d1"]]
+    left = [m for m in matches if m["a"]]
     one_way = all(max(int(m["a"]), int(m["b"])) > 12 for m in left)
     return left[0][0] if left and one_way and len(days) >= FEWEST_MONTHS and max(days) <= 12 else ""
 

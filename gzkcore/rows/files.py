@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.extras import needs
 from gzkcore._util.files import allowed, as_path, replacing, reserve
+from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
@@ -182,19 +183,19 @@ class Table:
             return
         close = difflib.get_close_matches(missing[0], self.names, n=1)
         names = [in_list(name) for name in self.names[:8]]
-        told = "its columns are " + ", ".join(names) + ", ..." * (len(self.names) > 8)
+        remedy = "its columns are " + ", ".join(names) + ", ..." * (len(self.names) > 8)
         if len(self.names) == 1:
-            told = f"its only column is {self.names[0][:MOST_LETTERS]!r}"
+            remedy = f"its only column is {self.names[0][:MOST_LETTERS]!r}"
         if len(missing) > 1:
             what = f"are no {named_columns(missing, MOST_MISSING)}"
         else:
             what = f"is no column {missing[0]!r}"
             if of_model and close:
                 what += ", which the model needs"
-                told = f"there is {close[0]!r}, which looks like it; rename that one"
+                remedy = f"there is {close[0]!r}, which looks like it; rename that one"
             elif close:
-                told = f"did you mean {close[0]!r}?"
-        raise ValueError(f"{self.path}: there {what}; {told}{self._doubt(missing[0])}")
+                remedy = f"did you mean {close[0]!r}?"
+        raise ValueError(f"{self.path}: there {what}; {remedy}{self._doubt(missing[0])}")
 
     def find_index(self) -> None:
         """Find the columns that seem to be a saved index, but for those to keep."""
@@ -222,8 +223,8 @@ class Table:
     def leave_apart(self) -> None:
         """Note which columns are left out, since they hold other things than values."""
         if self.apart:
-            told = ", ".join(f"{name} ({of})" for name, of in self.apart.items())
-            self.notes.append(f"left out, since they hold no numbers, text or dates: {told}")
+            columns = ", ".join(f"{name} ({of})" for name, of in self.apart.items())
+            self.notes.append(f"left out, since they hold no numbers, text or dates: {columns}")
 
     def _doubt(self, missing: str) -> str:
         """Say what may be wrong with the names of the columns, among which one is missing."""
@@ -294,19 +295,20 @@ class Table:
             wrong = other if reading.thousands else doubtful_point(column)
             if wrong is not None:
                 text = plain_value(column[wrong])
-                told = f"the {mark!r} in {text!r} does not separate thousands"
+                doubt = f"the {mark!r} in {text!r} does not separate thousands"
                 if mark == "." and not reading.decimal_comma:
-                    warn(f"column {name!r}: {told}: its points are decimal points", UserWarning)
+                    sentence = f"column {name!r}: {doubt}: its points are decimal points"
+                    warn(Remark("reading", [name], sentence))
                     return column
                 if not reading.thousands:
-                    told = (
+                    doubt = (
                         f"{text!r} has a point, where others have a decimal comma; write all alike"
                     )
-                raise self.in_doubt([rows[wrong]], name, told)
+                raise self.in_doubt([rows[wrong]], name, doubt)
         elif row is not None:
             before, after = (plain_value(each[row]) for each in (column, plain))
-            told = f"{before!r} is read as {after}, since {mark!r} separates thousands"
-            warn(f"column {name!r}: {told}", UserWarning)
+            sentence = f"{before!r} is read as {after}, since {mark!r} separates thousands"
+            warn(Remark("reading", [name], f"column {name!r}: {sentence}"))
         if reading.decimal_comma:
             plain = pc.replace_substring_regex(plain, DECIMAL_COMMA, r"\1.\2")
         return plain
@@ -378,15 +380,15 @@ class Table:
 
     def numeric(self, names: list[str]) -> list[str]:
         """Return those of `names` that have no text in the first piece of the file."""
-        found = []
+        numeric = []
         for name in names:
             try:
                 next(self.batches([name]))
             except BadValueError as error:
                 if error.is_text:
                     continue
-            found.append(name)
-        return found
+            numeric.append(name)
+        return numeric
 
 
 class CsvTable(Table):
@@ -431,8 +433,8 @@ class CsvTable(Table):
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
         if twice := {new: old for old, new in pairs if old != new}:
-            told = ", ".join(map(repr, twice))
-            self.notes.append(f"columns with the name of another are called {told}")
+            names_now = ", ".join(map(repr, twice))
+            self.notes.append(f"columns with the name of another are called {names_now}")
             self.twice = twice
         above = head.decode("utf-8-sig", "replace").splitlines()[: csv_text.ROWS]
         self.heads = [*map(csv_text.values_in, above)]
@@ -622,17 +624,17 @@ class ColumnTable(Table):
         import pyarrow as pa
 
         end = output.suffix.lower()
-        kept = self.names
+        names_out = self.names
         if end not in columnar.ANY_TYPE:
-            kept = [name for name in kept if name not in self.apart]
+            names_out = [name for name in names_out if name not in self.apart]
             self.leave_apart()
-        fields = [self._file.schema.field(name) for name in kept]
+        fields = [self._file.schema.field(name) for name in names_out]
         fields += [pa.field(name, pa.from_numpy_dtype(dtype)) for name, dtype in new.items()]
         is_harmless = self.no_formulas and end == ".csv"
         schema = pa.schema([f.with_name(harmless(f.name)) if is_harmless else f for f in fields])
         with replacing(output) as beside, columnar.writing(beside, end, schema) as write:
             for _, values, done, batch in self._read(names, self._columns, whole=True):
-                columns = [batch.column(name) for name in kept]
+                columns = [batch.column(name) for name in names_out]
                 columns += [pa.array(column) for column in compute(values)]
                 if is_harmless:
                     columns = [

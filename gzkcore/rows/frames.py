@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.memory import available_memory
+from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 
@@ -35,16 +36,16 @@ from .values import (
 KINDS = (NUMBER, DATE, TEXT)
 
 LEAVE_EMPTY = "mend such values, leave them empty, or name what stands for none with --missing"
-MONTHS = "^(0[1-9]|1[0-2])[.](19|20)[0-9][0-9]$"  # 03.2017, which is a number too
+MONTHS = "^(0[1-9]|1[0-2])[.](19|20)[0-9][0-9]$"  # such as 03.2017, which is a number too
 # A text of a last row that sums up those above.
 FOOTER = re.compile(
     r"\W*((grand |sub)?totals?|sums?|summe|gesamt|average|avg|mean|median|minimum|maximum)\W*",
     re.IGNORECASE,
 )
-SEEN = 1000  # rows whose points may separate thousands
-CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
-COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
-ABOUT = 0.9  # a choice: a sample that is this little too large stays
+LOOKED_AT = 1000  # So many first rows tell whether points separate thousands.
+CODES = 32  # Numbers and text beside each other with more different values are a mistake.
+COPIES = 4  # A fit holds a table so often: as read, as numbers, encoded, and in the model.
+ABOUT = 0.9  # A sample is thinned if there is room for less than this share of it.
 
 
 class Frame:
@@ -181,8 +182,9 @@ def _check_commas(table: Table, grouped: dict[str, Any], rows: Integers) -> None
         if any(re.search(r",\d{3}[,.]\d", text) for text in texts):
             continue
         row = next(row for row, text in enumerate(texts) if "," in text)
-        told = f"the comma in {texts[row]!r} may separate thousands, but is decimal in {other!r}"
-        raise table.in_doubt([rows[row]], name, f"{told}; --thousands , or --decimal-comma says so")
+        doubt = f"the comma in {texts[row]!r} may separate thousands, but is decimal in {other!r}"
+        remedy = "--thousands , or --decimal-comma says so"
+        raise table.in_doubt([rows[row]], name, f"{doubt}; {remedy}")
 
 
 class _Piece(NamedTuple):
@@ -193,12 +195,12 @@ class _Piece(NamedTuple):
     columns: dict[str, Any]
 
     def thinned(self, share: float) -> "_Piece":
-        """Return about this share of the table's rows, of which these are as many or more."""
+        """Return the rows whose key is below `share`: about this share of the table's."""
         if share >= 1:
             return self
-        kept = np.flatnonzero(self.keys < share)
-        columns = {name: column.take(kept) for name, column in self.columns.items()}
-        return _Piece(self.numbers[kept], self.keys[kept], columns)
+        drawn = np.flatnonzero(self.keys < share)
+        columns = {name: column.take(drawn) for name, column in self.columns.items()}
+        return _Piece(self.numbers[drawn], self.keys[drawn], columns)
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -302,11 +304,11 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
         or numbers.null_count == len(column)
     ):
         return _of_text(table, name, _texts(trimmed), kind, rows)
-    some = trimmed.slice(0, SEEN)
-    few = there.drop_null().slice(0, SEEN)
+    some = trimmed.slice(0, LOOKED_AT)
+    few = there.drop_null().slice(0, LOOKED_AT)
     if kind is None and len(few) and pc.all(pc.match_substring_regex(few, MONTHS)).as_py():
-        told = f"holds {plain_value(few[0])!r} and the like, read as months"
-        warn(f"column {name!r} {told}", UserWarning)
+        sentence = f"column {name!r} holds {plain_value(few[0])!r} and the like, read as months"
+        warn(Remark("reading", [name], sentence))
         table.forms[name] = ["%m.%Y"]
         return _of_text(table, name, _texts(trimmed), DATE, rows)
     settled = kind is not None or reading.thousands or reading.decimal_comma
@@ -326,7 +328,7 @@ def _cast(strings: Any, of: Any) -> Any:
     import pyarrow as pa
 
     with contextlib.suppress(pa.ArrowInvalid):
-        strings.slice(0, SEEN).cast(of)  # failures take long
+        strings.slice(0, LOOKED_AT).cast(of)  # failures take long
         return strings.cast(of)
     return None
 
@@ -349,19 +351,21 @@ def _of_text(
     there = np.array([value is not None for value in texts], dtype=bool)
     if not there.any() and kind != TEXT:
         return np.full(len(texts), np.datetime64("NaT", "us") if kind == DATE else np.nan)
-    found = None
+    meaning = None
     try:
         if kind != TEXT:
-            found = meaning_of(values, there, reading, kind, table.forms.get(name))
+            meaning = meaning_of(values, there, reading, kind, table.forms.get(name))
     except DoubtError as doubt:
         raise table.in_doubt([rows[row] for row in doubt.rows(values)], name, str(doubt)) from None
-    if found is None and name == table.of_numbers:
+    if meaning is None and name == table.of_numbers:
         parsed = np.array([as_number(text) for text in texts])
-        found = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
-    if found is not None:
-        tell(name, values, found, rows)
-        table.forms.setdefault(name, found.form)
-        return found.values if found.kind == DATE else _finite(table, name, found.values, rows)
+        meaning = Meaning(NUMBER, parsed, there & np.isnan(parsed), [], [])
+    if meaning is not None:
+        tell(name, values, meaning, rows)
+        table.forms.setdefault(name, meaning.form)
+        return (
+            meaning.values if meaning.kind == DATE else _finite(table, name, meaning.values, rows)
+        )
     if kind in (None, NUMBER):
         is_text = {text: np.isnan(as_number(text)) for text in plain.values()}
         wrong = there & np.array([is_text[text] for text in texts], dtype=bool)

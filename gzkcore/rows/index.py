@@ -10,8 +10,8 @@ from .dates import DATED
 from .values import Values, as_number, missing_of
 
 MOST_ROWS = 1000  # So many first rows tell whether a column is an index.
-FEWEST = 10  # rows from which on it is no chance that a column counts them
-NEARLY_EMPTY = 0.9  # a choice: the share of gaps from which on a column without a name is a comment
+FEWEST = 10  # With fewer rows a column may count them by chance.
+NEARLY_EMPTY = 0.9  # A column without a name is a comment if a larger share of it is empty.
 UNNAMED = re.compile(r"|Unnamed: \d+(\.\d+)*")  # how pandas and we call columns without a name
 SAVED = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")  # how pandas calls a saved index
 COUNTS = re.compile(r"[Ii]ndex|level_\d+|X|\.\.\.1|[Rr]ow[ _.]?([Nn]um(ber)?|[Nn]ames?|[Ii][Dd])")

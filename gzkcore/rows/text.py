@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
@@ -31,16 +32,17 @@ from .dates import (
 from .values import MISSING, THOUSANDS, Values, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
-FEW = 0.1  # a choice: up to this share of a column's texts are taken as missing, and told
-LOOKED_AT = 20_000  # texts, spread over the column, that tell how its numbers are written
-TRIED = 100  # texts, spread over the column, that must mostly be dates before all are tried
-MARKS = frozenset({"-", "--", "---", ".", "..", "*", "\u2013", "\u2014"})  # none, among numbers
+FEW = 0.1  # Up to this share of a column's texts that fit no kind is taken as missing.
+LOOKED_AT = 20_000  # So many texts, spread over the column, tell how numbers are written.
+TRIED = 100  # All texts are parsed only if most of so many, spread over the column, can be.
+# Among numbers and dates these stand for a missing value.
+MARKS = frozenset({"-", "--", "---", ".", "..", "*", "\u2013", "\u2014"})
 NEARLY_ALL = 0.95  # So large a share of texts must fit a pattern that a column is said to have.
 ANSWERS = r"([1-9]\d?)(?:,([1-9]\d?))?"  # the numbers of one or two choices, in order
 MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
-MULTIPLE = "k, M or B"  # as a unit
-CLOCK = ["clock"]  # the form of hours
-SPACES = " \u00a0\u2009\u202f'\u2019"  # that separate thousands, with apostrophes
+MULTIPLE = "k, M or B"  # the unit of a column with such multiples
+CLOCK = ["clock"]  # the form of times such as 17:30, read as hours
+SPACES = " \u00a0\u2009\u202f'\u2019"  # spaces and apostrophes that separate thousands
 CURRENCY = r"[A-Z]{0,2}[€$£¥₹]|Rs\.?|kr\.?|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 WRITTEN = re.compile(
     rf"(?P<sign>[-+\u2212(]?)\s*(?P<before>{CURRENCY}|)\s*(?P<inner>[-+\u2212]?)"
@@ -111,22 +113,22 @@ def meaning_of(
 ) -> Meaning | None:
     """Return what nearly all texts of a column mean, None if they are just text.
 
-    Some rows have none. Kind and form are those of the column in the fit, if there was one. Raises
-    DoubtError if numbers or dates have two readings.
+    `there` says which rows have a text. Kind and form are those of the column in the fit, if there
+    was one. Raises DoubtError if numbers or dates have two readings.
     """
     if marks := reading.marks & {*texts[there].tolist()}:
         there = there & ~np.array([text in marks for text in texts], dtype=bool)
     some = texts[there].tolist()
     if not some:
         return None
-    found = None
+    meaning = None
     if kind in (None, DATE):
-        found = _dates(texts, there, some, reading, form)
-    if found is None and kind in (None, NUMBER):
-        found = _numbers(texts, there, some, reading, kind, form)
-    if found is None or found.wrong.sum() > FEW * len(some):
+        meaning = _dates(texts, there, some, reading, form)
+    if meaning is None and kind in (None, NUMBER):
+        meaning = _numbers(texts, there, some, reading, kind, form)
+    if meaning is None or meaning.wrong.sum() > FEW * len(some):
         return None
-    return found if kind in (None, DATE) else found._replace(notes=[])
+    return meaning if kind in (None, DATE) else meaning._replace(notes=[])
 
 
 def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
@@ -170,11 +172,11 @@ def _dates(
     both = {order: next((text for text in some if order_of([text]) == order), "")} | odd
     if {DAY_FIRST, MONTH_FIRST} <= both.keys():
         day, month = both[DAY_FIRST], both[MONTH_FIRST]
-        told = f"{day!r} has the day first, but {month!r} the month; write all in one order"
-        raise DoubtError(told, day, month)
+        orders = f"{day!r} has the day first, but {month!r} the month; write all in one order"
+        raise DoubtError(orders, day, month)
     if exchanged := exchanged_in(some[:: 1 + (len(some) - 1) // LOOKED_AT]) if order else "":
-        told = f"{exchanged!r} was not read, and days of the others are 12 at most"
-        note = f"a program seems to have exchanged day and month in column {{!r}}: {told}"
+        sign = f"{exchanged!r} was not read, and days of the others are 12 at most"
+        note = f"a program seems to have exchanged day and month in column {{!r}}: {sign}"
         return meant._replace(notes=[*meant.notes, note])
     return meant
 
@@ -223,14 +225,14 @@ def _form_of(texts: list[str], reading: Reading) -> list[str] | None:
     tried = texts[:: 1 + (len(texts) - 1) // TRIED]
     if 2 * sum(WRITTEN.fullmatch(text) is not None for text in tried) < len(tried):
         return None
-    found = [match for text in texts if (match := WRITTEN.fullmatch(text))]
-    units = Counter(map(_unit, found))
+    matches = [match for text in texts if (match := WRITTEN.fullmatch(text))]
+    units = Counter(map(_unit, matches))
     if {*units} <= {*MULTIPLES} and {*units} != {""}:
-        units = Counter({MULTIPLE: len(found)})
+        units = Counter({MULTIPLE: len(matches)})
     if not units or max(units.values()) < (1 - FEW) * len(texts):
         return None
-    unit = max(units, key=lambda each: units[each])
-    alike = [match for match in found if unit == MULTIPLE or _unit(match) == unit]
+    unit = units.most_common(1)[0][0]
+    alike = [match for match in matches if unit == MULTIPLE or _unit(match) == unit]
     digits = [m["digits"] + (m["power"] or "") for m in alike]
     if unit and any(re.match(r"0\d", each) for each in digits):  # codes, not numbers
         return None
@@ -270,8 +272,8 @@ def _marks_of(digits: list[str], reading: Reading) -> tuple[str, str] | None:
 
 def are_answers(texts: list[str]) -> bool:
     """Say whether nearly all texts may be the numbers of choices, such as 4 and 1,4."""
-    found = [match for text in texts if (match := re.fullmatch(ANSWERS, text))]
-    rising = sum(m[2] is None or int(m[1]) < int(m[2]) for m in found)
+    matches = [match for text in texts if (match := re.fullmatch(ANSWERS, text))]
+    rising = sum(m[2] is None or int(m[1]) < int(m[2]) for m in matches)
     return rising >= NEARLY_ALL * len(texts)
 
 
@@ -327,17 +329,14 @@ def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> 
 def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None) -> None:
     """Warn of how a column is read, and of texts that are not of its kind.
 
-    The rows have these numbers in their table, by default they count from 0.
+    `rows` are the numbers of the rows in their table, by default from 0 on.
     """
     for note in meant.notes:
-        warn(note.format(name), UserWarning)
+        warn(Remark("reading", [name], note.format(name)))
     if wrong := np.flatnonzero(meant.wrong).tolist():
         row = wrong[0] if rows is None else int(rows[wrong[0]])
         more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
-        what = texts[wrong[0]]
-        told = repr(what) if isinstance(what, str) else f"{what:.0f}"
-        warn(
-            f"column {name!r}: {told} in data row {row + 1}{more}: no {meant.kind}, "
-            "taken as missing",
-            UserWarning,
-        )
+        text = texts[wrong[0]]
+        value = repr(text) if isinstance(text, str) else f"{text:.0f}"
+        sentence = f"column {name!r}: {value} in data row {row + 1}{more}: no {meant.kind}"
+        warn(Remark("wrong values", [name], f"{sentence}, taken as missing"))

@@ -26,15 +26,16 @@ MISSING = frozenset(
     }
 )  # fmt: skip
 
-LEAST_WHOLE = 0.02  # a choice: from which share of whole numbers on points may separate thousands
-# A choice, all four: repeats of a code, different values in all, and codes beside each other.
+LEAST_WHOLE = 0.02  # Points may separate thousands if a larger share of the numbers is whole.
+# A code for a missing value repeats so often, in a column of so many different values. It is so
+# large, and up to MOST_CODES codes may be beside each other.
 FEWEST_REPEATS, FEWEST_VALUES, LEAST_CODE, MOST_CODES = 3, 10, 9.0, 3
-FEW_NINES = 99.0  # up to which a code repeats
-OFTEN = 5  # times as often as any other number: 99 stands for a missing value
-VERY_FAR = 10  # times as far as others are from each other: one target is told
-LEAST_GAP = 1e-300  # so that none is divided by 0
-# A choice, both: 0 may stand for a missing value if it is this many standard deviations below the
-# mean of the others, and so many times as far from them as they are from each other.
+FEW_NINES = 99.0  # Codes of nines that are larger need not repeat.
+OFTEN = 5  # 99 and the like are codes if they are there so many times as often as any other number.
+VERY_FAR = 10  # A single target is a code if it is so many times as far out as others are apart.
+LEAST_GAP = 1e-300  # A smaller gap between numbers would be divided by 0.
+# 0 may stand for a missing value if it is so many standard deviations below the mean of the others,
+# and so many times as far from them as they are from each other.
 ZERO_BELOW, ZERO_GAP = 3.8, 3.0
 
 
@@ -59,19 +60,19 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
     the others if no number is there nearly as often, 0 may be nearer to numbers of one sign, and -1
     to positive ones.
     """
-    found, counts = np.unique(values, return_counts=True)
-    if found.size < FEWEST_VALUES:
+    levels, counts = np.unique(values, return_counts=True)
+    if levels.size < FEWEST_VALUES:
         return None
-    if _are_zeros_apart(found, counts):
+    if _are_zeros_apart(levels, counts):
         return 0.0
-    if found[0] == -1 and found[1] > 0 and FEWEST_REPEATS <= counts[0] <= values.size / 2:
+    if levels[0] == -1 and levels[1] > 0 and FEWEST_REPEATS <= counts[0] <= values.size / 2:
         return -1.0
     for order in (slice(None), slice(None, None, -1)):
-        ends, repeats = np.abs(found[order][: MOST_CODES + 1]), counts[order]
-        sides = (found[order] < 0) if order.step is None else (found[order] > 0)
-        gaps = np.abs(np.diff(found[order] / 2)) / found.size  # neither they nor a sum overflows
+        ends, repeats = np.abs(levels[order][: MOST_CODES + 1]), counts[order]
+        sides = (levels[order] < 0) if order.step is None else (levels[order] > 0)
+        gaps = np.abs(np.diff(levels[order] / 2)) / levels.size  # neither they nor a sum overflows
         for n_codes in range(1, MOST_CODES + 1):
-            coded = all({*f"{each:g}"} <= {*"789"} for each in ends[:n_codes])
+            coded = all({*f"{end:g}"} <= {*"789"} for end in ends[:n_codes])
             times = gaps[n_codes - 1] / max(gaps[n_codes:].sum(), LEAST_GAP)
             nines = n_codes == 1 and {*f"{ends[0]:g}"} == {"9"} and ends[0] > FEW_NINES
             alone = (nines and times > 3) or (of_targets and times > VERY_FAR)
@@ -80,17 +81,18 @@ def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:
             apart = coded and sides[n_codes - 1] != sides[n_codes]
             far = apart or times > (1 if coded else 3)
             if some and far and ends[0] >= LEAST_CODE and (coded or n_codes == 1):
-                return float(found[order][int(np.argmax(repeats[:n_codes]))])
+                return float(levels[order][int(np.argmax(repeats[:n_codes]))])
     *_, second, most = np.sort(counts)
-    often = float(found[int(np.argmax(counts))])
+    often = float(levels[int(np.argmax(counts))])
     is_nines = abs(often) >= FEW_NINES and {*f"{abs(often):g}"} == {"9"}
     return often if is_nines and most >= max(FEWEST_REPEATS, OFTEN * second) else None
 
 
-def _are_zeros_apart(found: Doubles, counts: NDArray[Any]) -> bool:
+def _are_zeros_apart(levels: Doubles, counts: NDArray[Any]) -> bool:
     """Say whether 0 repeats far from all other of these different numbers, which have one sign."""
-    others, times, repeats = np.abs(found[found != 0]), counts[found != 0], counts[found == 0].sum()
-    if not FEWEST_REPEATS <= repeats <= times.sum() or found[0] < 0 < found[-1]:
+    rest = levels != 0
+    others, times, repeats = np.abs(levels[rest]), counts[rest], counts[~rest].sum()
+    if not FEWEST_REPEATS <= repeats <= times.sum() or levels[0] < 0 < levels[-1]:
         return False
     others = np.sort(others / others.max())
     mean, near = np.average(others, weights=times), others[: 1 + others.size // 2]

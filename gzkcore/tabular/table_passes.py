@@ -66,11 +66,11 @@ class Drawn:
         Y = Y / np.where(largest, largest, 1.0)
         mean = w @ Y / (total or 1.0)
         keys = batch_keys(batch.number, seed, n_rows)[used]
-        kept = least_keys(keys, _most_of(most, X))
-        rows = used[kept]
+        drawn = least_keys(keys, _most_of(most, X))
+        rows = used[drawn]
         return cls(
             n_rows, len(used), total, rows_of_table(X, rows), np.asarray(batch.y)[rows],
-            None if weight is None else weight[rows], keys[kept], largest, mean,
+            None if weight is None else weight[rows], keys[drawn], largest, mean,
             w @ np.square(Y - mean), Y.min(axis=0, initial=1.0) * largest,
             Y.max(axis=0, initial=-1.0) * largest,
         )  # fmt: skip
@@ -81,23 +81,24 @@ class Drawn:
         largest = np.max([part.largest for part in parts], axis=0)
         units = [part.largest / np.where(largest, largest, 1.0) for part in parts]
         total = sum(part.total for part in parts)
-        given = list(zip(parts, units, strict=True))
-        mean = sum(part.total * part.mean * unit for part, unit in given) / (total or 1.0)
+        in_units = list(zip(parts, units, strict=True))
+        mean = sum(part.total * part.mean * unit for part, unit in in_units) / (total or 1.0)
         squares = sum(
             part.squares * unit**2 + part.total * np.square(part.mean * unit - mean)
-            for part, unit in given
+            for part, unit in in_units
         )
         X, keys = stack_tables([part.X for part in parts]), np.concatenate([p.keys for p in parts])
         y, weight = np.concatenate([part.y for part in parts]), None
         if any(part.weight is not None for part in parts):
             weights = [np.ones(len(p.keys)) if p.weight is None else p.weight for p in parts]
             weight = np.concatenate(weights)
-        kept = least_keys(keys, _most_of(most, X))
+        drawn = least_keys(keys, _most_of(most, X))
         used = [part for part in parts if part.n_used] or parts
         return Drawn(
             sum(part.n_rows for part in parts), sum(part.n_used for part in parts), total,
-            rows_of_table(X, kept), y[kept], None if weight is None else weight[kept], keys[kept],
-            largest, np.asarray(mean), np.asarray(squares), np.min([p.low for p in used], axis=0),
+            rows_of_table(X, drawn), y[drawn], None if weight is None else weight[drawn],
+            keys[drawn], largest, np.asarray(mean), np.asarray(squares),
+            np.min([part.low for part in used], axis=0),
             np.max([part.high for part in used], axis=0),
         )  # fmt: skip
 
@@ -162,9 +163,9 @@ class EncodedTable:
         for number, batch in enumerate(self.source):
             if has_rows(batch[0]):
                 with in_batch(number):
-                    found = self.encoded(*batch)
-                seen += len(found[0])
-                yield found
+                    encoded = self.encoded(*batch)
+                seen += len(encoded[0])
+                yield encoded
         if seen != self.n_rows:
             raise ValueError(
                 f"the source yielded {counted(self.n_rows, 'row')} in the first pass and {seen:,} "
