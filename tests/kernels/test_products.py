@@ -196,13 +196,7 @@ def lengthened(kernel, column, step):
     """Return a kernel with one length times e^step."""
     factor = np.ones(3)
     factor[column] = np.exp(step)
-    return {
-        Gaussian: lambda: Gaussian(kernel.gamma / factor**2),
-        Exponential: lambda: Exponential(kernel.gamma / factor),
-        Laplacian: lambda: Laplacian(kernel.gamma / factor),
-        Matern: lambda: Matern(kernel.nu, kernel.length_scale * factor),
-        RationalQuadratic: lambda: RationalQuadratic(kernel.alpha, kernel.length_scale * factor),
-    }[type(kernel)]()
+    return kernel.with_lengths(factor / kernel.scale())
 
 
 @pytest.mark.parametrize(
