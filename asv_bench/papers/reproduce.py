@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gzkcore._util.typing import Report
+from gzkcore._util.typing import OnProgress
 from gzkcore._util.validation import check_integer
 from gzkcore._util.wording import aligned, counted
 from gzkcore.evaluate.results import Outcomes, Store
@@ -146,7 +146,7 @@ def run(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = False,
     output: str | os.PathLike[str] | None = None,
-    report: Report | None = None,
+    report: OnProgress | None = None,
 ) -> Result:
     """Run an experiment of one of the papers, or continue it.
 
@@ -214,7 +214,7 @@ def run(
     )
 
 
-def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) -> None:
+def _work(experiment: Experiment, setup: Setup, store: Store, report: OnProgress) -> None:
     """Run the missing jobs, and save the numbers of each."""
     jobs = list(experiment.jobs(setup))
     missing = [job for job in jobs if job.key not in store.outcomes]

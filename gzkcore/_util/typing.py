@@ -24,4 +24,4 @@ Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | np.random.
 
 # What hears of progress: a kind of work, the share of it that is done (None: unknown), and, if
 # there is more to say, what is done now.
-Report: TypeAlias = Callable[..., None]
+OnProgress: TypeAlias = Callable[..., None]

@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from gzkcore._util.memory import PeakMemory
-from gzkcore._util.typing import Report
+from gzkcore._util.typing import OnProgress
 from gzkcore.datasets.sets import load
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
@@ -85,7 +85,7 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.column_stack([data.latitude, data.longitude]), data.elevation
 
 
-def compare(n_components: int, seeds: int, report: Report) -> dict[str, Any]:
+def compare(n_components: int, seeds: int, report: OnProgress) -> dict[str, Any]:
     """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
     rows: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers, Report
+from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore.learn.held_out import FOLDS
 from gzkcore.tabular.fitted_table import FittedTable
 from gzkcore.tabular.kernel_classifier import KernelClassifier
@@ -32,7 +32,7 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: Report) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: OnProgress) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -66,12 +66,12 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _learned(
-    rows: FrameRows, used: Integers | slice, options: dict[str, Any], report: Report
+    rows: FrameRows, used: Integers | slice, options: dict[str, Any], report: OnProgress
 ) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
     model = learner(**options, columns=rows.chosen or None)
-    model._on_stage = report
+    model._on_progress = report
     if rows.source is not None:
         return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]
@@ -81,7 +81,7 @@ def _learned(
     return model.fit(rows.train.take(used), rows.y[used], weight, groups=groups)
 
 
-def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: Report) -> Tested:
+def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: OnProgress) -> Tested:
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles, Integers, Report
+from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
 from gzkcore.rows.dates import seconds_of_array
@@ -141,7 +141,7 @@ def read_rows(
     test_fraction: float | None,
     drop_missing: bool,
     seed: int,
-    report: Report,
+    report: OnProgress,
     say: Say,
     most_bytes: float | None = None,
     by: TestBy = TestBy(),  # noqa: B008  it can't be changed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gzkcore._util.typing import Report
+    from gzkcore._util.typing import OnProgress
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -65,8 +65,8 @@ def options_named(
 
 
 @contextlib.contextmanager
-def progress(*, lines: bool = False) -> Iterator["Report"]:
-    """Show a bar on stderr for each kind of work that is reported, see `Report`.
+def progress(*, lines: bool = False) -> Iterator["OnProgress"]:
+    """Show a bar on stderr for each kind of work that is reported, see `OnProgress`.
 
     If the share is None, the bar goes back and forth until the next kind of work begins. If stderr
     is no terminal, nothing is shown, or plain lines if these are asked for.

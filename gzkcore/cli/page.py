@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.files import replacing
-from gzkcore._util.typing import Report
+from gzkcore._util.typing import OnProgress
 from gzkcore._util.wording import seconds_told, shortened
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
@@ -63,7 +63,7 @@ pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
 
 @styled()
 def write_page(
-    fit: "FrameFit", result: dict[str, Any], context: Any, report: Report, path: Path
+    fit: "FrameFit", result: dict[str, Any], context: Any, report: OnProgress, path: Path
 ) -> None:
     """Write a page about a fit; `context` is typer's, of the command."""
     text, verdict, name = text_of(result), fit.verdict, Path(result["data"]).name
@@ -130,7 +130,7 @@ def _figure(about: str, figure: Any) -> str:
     return f"<figure>{as_svg(figure).replace('<svg', label, 1)}</figure>\n"
 
 
-def _effects(fit: "FrameFit", report: Report) -> str:
+def _effects(fit: "FrameFit", report: OnProgress) -> str:
     """Return pictures of the effects of the most important columns, and of errors along them."""
     places = fit.importances if fit.places is not None else place_names(fit.model)
     names = [name for name, share in fit.importances.items() if share > 0 and name not in places]
@@ -149,7 +149,7 @@ def _effects(fit: "FrameFit", report: Report) -> str:
     return pictures and f'<p>{about}</p>\n<div class="columns">{pictures}</div>\n'
 
 
-def _maps(fit: "FrameFit", report: Report) -> str:
+def _maps(fit: "FrameFit", report: OnProgress) -> str:
     verdict, maps = fit.verdict, ""
     if (surface := surface_in(fit)) is not None:
         report("drawing the map", None)

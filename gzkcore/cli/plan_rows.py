@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from gzkcore._util.typing import Doubles, Integers, Report
+from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore.learn.held_out import hashed
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
@@ -110,7 +110,7 @@ class ColumnSample:
 
 
 def drawn_rows(
-    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str],
+    table: Table, asked: NumberColumns, seed: int, report: OnProgress, notes: list[str],
     classify: bool = False,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Return random rows, standardised or on the globe, targets, and the number of all rows."""
@@ -143,7 +143,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 
 
 def _rows_of_numbers(
-    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str]
+    table: Table, asked: NumberColumns, seed: int, report: OnProgress, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
     """Return the same for a table of numbers, every value of which is checked."""
     width = len(asked.columns)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers, Report
+from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values
 
@@ -86,7 +86,7 @@ class Verdict:
 
 def judge_model(
     tested: Tested, rows: FrameRows, took: float, tried: dict[str, list[str]], seed: int,
-    report: Report,
+    report: OnProgress,
 ) -> Verdict:  # fmt: skip
     """Judge models by the held-out rows; a fit took so many seconds, `tried` as in `_shuffled`."""
     report("predicting held-out rows", None)
@@ -106,7 +106,7 @@ def judge_model(
 
 
 def _baselines(
-    tested: Tested, rows: FrameRows, report: Report
+    tested: Tested, rows: FrameRows, report: OnProgress
 ) -> tuple[list[tuple[str, Doubles, float]], list[str]]:
     """Return names, predictions of the held-out rows and seconds of a fit; and what failed.
 
@@ -154,7 +154,7 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 
 
 def _shuffled(
-    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: Report
+    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: OnProgress
 ) -> tuple[float, dict[str, float]]:
     """Return the first of the errors on some held-out rows, and with columns shuffled.
 

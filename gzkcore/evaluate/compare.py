@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from gzkcore._util.random import as_seed_sequence, generator
-from gzkcore._util.typing import Data, Doubles, Report, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, OnProgress, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
 from gzkcore._util.wording import aligned, counted, plain, shortened
 from gzkcore.features.base import check_unit
@@ -225,7 +225,7 @@ def compare(
     output: str | os.PathLike[str] | None = None,
     random_state: Seed = None,
     n_samples: int | None = None,
-    report: Report | None = None,
+    report: OnProgress | None = None,
 ) -> Comparison:
     """Compare every method on these data: error, time and peak memory, at equal width.
 
@@ -443,7 +443,7 @@ def _missing(outcomes: Outcomes, entry: Entry, n_seeds: int, limit: float) -> li
 
 
 def _measure_all(
-    task: Task, entries: list[Entry], n_seeds: int, limit: float, store: Store, report: Report
+    task: Task, entries: list[Entry], n_seeds: int, limit: float, store: Store, report: OnProgress
 ) -> dict[Entry, str]:
     """Measure and keep what is missing; return why processes died, which is not kept."""
     todo = {entry: _missing(store.outcomes, entry, n_seeds, limit) for entry in entries}

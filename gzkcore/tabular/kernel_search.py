@@ -269,7 +269,7 @@ class Lessons:
     ) -> LearnedKernel:
         """Return a kernel with lengths learned from some rows."""
         share = min(self._n_done / self._n_searches, 1.0)
-        self.trials.on_stage("learning lengthscales", share, name)
+        self.trials.on_progress("learning lengthscales", share, name)
         self._n_done += 1
         part = self.trials.part(rows)
         examples = Examples(part.X, part.y, part.weight, groups=groups)

@@ -28,7 +28,7 @@ from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, flag, has, holds, nothing, number, stored, text
-from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.typing import Data, Doubles, Integers, OnProgress, Seed
 from gzkcore._util.validation import (
     check_choice,
     check_integer,
@@ -59,7 +59,7 @@ from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
-from .trials import TOL, OnStage, Trials
+from .trials import TOL, Trials
 
 # Kernel and alpha are chosen on at most so many rows. On the globe, where products skip most tiles
 # and lengths are short, there are more.
@@ -88,7 +88,7 @@ class TableLearner(BaseEstimator):
         _report=holds(Report),
     )
     _of_one_row = False
-    _on_stage: OnStage = staticmethod(lambda *_: None)  # is told what the fit does
+    _on_progress: OnProgress = staticmethod(lambda *_: None)  # is told what the fit does
 
     model_: Any
     kernel_: Kernel | None
@@ -173,7 +173,7 @@ class TableLearner(BaseEstimator):
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
         encoder = plain_output(TableEncoder(self.missing, columns=self.columns))
         used = _rows_of_weight(X, sample_weight)
-        self._on_stage("encoding columns", None, "")
+        self._on_progress("encoding columns", None, "")
         # All rows are checked; what others than those in use hold is no reason to warn.
         with contextlib.nullcontext() if used is None else collected_warnings():
             encoder.fit(X)
@@ -265,7 +265,7 @@ class TableLearner(BaseEstimator):
         if table.holds_copies_together:
             report.say("Many rows are copies of others; copies are held out together.")
         rows = coordinates(table.X) if one_length else table.X
-        trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._on_stage)
+        trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._on_progress)
         best = _chosen(trials, kernel, None if one_length else groups, of, rng)
         if best is None:
             return
@@ -280,13 +280,13 @@ class TableLearner(BaseEstimator):
         best.chosen = not any(candidate.chosen for candidate in report.candidates)
         if best.chosen and not form.is_whole:
             report.say("The errors are those of the whole kernel, which this model approximates.")
-        self._on_stage("calibrating", None, "")
+        self._on_progress("calibrating", None, "")
         self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         model = form.model(best.kernel, table.n_all)
-        self._on_stage("fitting", None, "")
+        self._on_progress("fitting", None, "")
         if form.features is None:
-            model._listener = _by_residuals(self._on_stage)
+            model._listener = _by_residuals(self._on_progress)
         self.model_ = _fitted(model, table, report)
         vars(self.model_).pop("_listener", None)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
@@ -381,13 +381,13 @@ def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
     return np.asarray((Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales))
 
 
-def _by_residuals(on_stage: OnStage) -> Callable[[SolveProgress], None]:
+def _by_residuals(on_progress: OnProgress) -> Callable[[SolveProgress], None]:
     """Return what tells of the final fit's steps, as the residual is on its way to TOL."""
 
     def tell(now: SolveProgress) -> None:
         share = math.log(max(now.residual, TOL)) / math.log(TOL)
         stands = f"step {now.n_steps}, residual {now.residual:.1g}"
-        on_stage("fitting", min(max(share, 0.0), 1.0), stands)
+        on_progress("fitting", min(max(share, 0.0), 1.0), stands)
 
     return tell
 

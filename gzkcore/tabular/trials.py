@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
@@ -25,8 +25,6 @@ TOL, MAX_ITER = 1e-2, 100  # The solver's, while kernel and alpha are chosen.
 WORTH_A_STEP = 0.999  # A search ends with the step that leaves a larger share of the error.
 DOUBTED = 100  # With fewer rows to fit to, alphas must be better than larger ones beyond chance.
 
-# A callable that hears what a fit does, the share that is done (None: unknown), and how it stands.
-OnStage: TypeAlias = Callable[[str, float | None, str], Any]
 # A callable that returns an unfitted model of a kernel, for so many rows.
 NewModel: TypeAlias = Callable[[Kernel, int], Any]
 
@@ -46,10 +44,10 @@ class Trials:
         splits: Sequence[TrainTest],
         report: Report,
         seed: int,
-        on_stage: OnStage = lambda *_: None,
+        on_progress: OnProgress = lambda *_: None,
     ) -> None:
         self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
-        self.report, self.seed, self.on_stage = report, seed, on_stage
+        self.report, self.seed, self.on_progress = report, seed, on_progress
         self.alphas = ALPHAS[:0]
 
     # -- other rows ---------------------------------------------------------------------------
@@ -57,7 +55,7 @@ class Trials:
     def on(self, splits: Sequence[TrainTest], report: Report | None = None) -> "Trials":
         """Return trials of other splits, which are not reported unless there is a report."""
         return Trials(
-            self.X, self.Y, self.weight, splits, report or Report(), self.seed, self.on_stage
+            self.X, self.Y, self.weight, splits, report or Report(), self.seed, self.on_progress
         )
 
     def halved(self) -> "Trials":
@@ -105,7 +103,7 @@ class Trials:
 
     def run(self, candidate: Candidate, alphas: Doubles) -> Candidate | None:
         """Return a candidate with the best of some alphas, None if none was solved for."""
-        self.on_stage("choosing", None, f"{candidate.name}, {counted(self.n_fitted, 'row')}")
+        self.on_progress("choosing", None, f"{candidate.name}, {counted(self.n_fitted, 'row')}")
         start = time.perf_counter()
         self.alphas = alphas
         squares = self.squares_of(candidate.of_splits, alphas, candidate.slopes)
