@@ -94,7 +94,7 @@ def plan(
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.files import open_table
 
-    from .plan_rows import advice, drawn_rows, number_columns
+    from .plan_rows import drawn_rows, number_columns
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
@@ -104,9 +104,8 @@ def plan(
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     check_new("--plot", plot, PICTURES, force)
-    with advice(table, asked), progress() as report, collected_notes() as notes:
+    with progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
-        notes[:0] = table.notes
         if asked.sphere:
             chosen = _scaled(chosen, X)
         result = make_plan(
@@ -210,7 +209,7 @@ def compare(
     from gzkcore.evaluate.plan import as_rows
     from gzkcore.rows.files import ending, open_table
 
-    from .plan_rows import advice, drawn_rows, number_columns
+    from .plan_rows import drawn_rows, number_columns
 
     table = open_table(data, reading)
     asked = number_columns(table, target, lat, lon, columns, drop)
@@ -225,9 +224,8 @@ def compare(
     check_new("--output", output, (".json",), force=True)
     check_new("--plot", plot, PICTURES, force)
     with collected_notes() as notes:
-        with if_interrupted(output), advice(table, asked), progress() as report:
+        with if_interrupted(output), progress() as report:
             X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
-            notes[:0] = table.notes
             if y is not None and y.dtype.kind != "f":
                 raise ValueError(
                     f"--target {target}: this column of {table.path} holds text, but compare "

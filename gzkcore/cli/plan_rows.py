@@ -45,7 +45,7 @@ def number_columns(
 
 
 @contextlib.contextmanager
-def advice(table: Table, asked: NumberColumns) -> Iterator[None]:
+def _advice(table: Table, asked: NumberColumns) -> Iterator[None]:
     """Say in errors how to leave out a column of text, or which option helps with a bad value."""
     try:
         with options_named(drops=False):
@@ -114,27 +114,30 @@ def drawn_rows(
     classify: bool = False,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Return random rows, standardised or on the globe, targets, and the number of all rows."""
-    try:
-        return _rows_of_numbers(table, asked, seed, report, notes)
-    except BadValueError as error:
-        if error.is_missing and not asked.target:
-            encodes = "or add --target: text, dates and gaps are then encoded"
-            raise ValueError(f"{error}, {encodes}") from None
-        if not asked.target or not (error.is_text or error.is_missing):
-            raise
-        every = read_rows(
-            table, asked.target, asked.columns, places=asked.sphere, classify=classify,
-            test_fraction=0, drop_missing=False, seed=seed, report=report,
-            say=notes.append,
-        )  # fmt: skip
-        return *_some_of(every, seed), len(every.y)
+    with _advice(table, asked):
+        try:
+            X, y, n_rows = _rows_of_numbers(table, asked, seed, report, notes)
+        except BadValueError as error:
+            if error.is_missing and not asked.target:
+                encodes = "or add --target: text, dates and gaps are then encoded"
+                raise ValueError(f"{error}, {encodes}") from None
+            if not asked.target or not (error.is_text or error.is_missing):
+                raise
+            whole = read_rows(
+                table, asked.target, asked.columns, places=asked.sphere, classify=classify,
+                test_fraction=0, drop_missing=False, seed=seed, report=report,
+                say=notes.append,
+            )  # fmt: skip
+            (X, y), n_rows = _some_of(whole, seed), len(whole.y)
+    notes[:0] = table.notes
+    return X, y, n_rows
 
 
-def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
+def _some_of(whole: FrameRows, seed: int) -> tuple[Any, Any]:
     """Return random rows, standardised or on the globe, and their targets."""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(every.y))[:DRAWN_ROWS])
-    frame, y = every.train.take(rows), every.y[rows]
-    if every.inputs.west is not None:
+    rows = np.sort(np.random.default_rng(seed).permutation(len(whole.y))[:DRAWN_ROWS])
+    frame, y = whole.train.take(rows), whole.y[rows]
+    if whole.inputs.west is not None:
         return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
     columns = {name: _standardised(column) for name, column in frame.values.items()}
     if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):
@@ -169,8 +172,8 @@ def _rows_of_numbers(
         )
     if not asked.sphere and {*asked.columns} == {*table.beside(asked.target)}:
         ranges = {k: v for k, v in sample.numbering().items() if k in asked.columns}
-        if ranges and (told := about_row_numbers(ranges, asked.columns)):
-            notes.append(told)
+        if ranges and (note := about_row_numbers(ranges, asked.columns)):
+            notes.append(note)
     if asked.target:
         check_targets_differ(table, asked.target, sample.low[-1], sample.high[-1])
     y, inputs = sample.values[:, -1] if asked.target else None, sample.values[:, :width]
@@ -180,7 +183,7 @@ def _rows_of_numbers(
 
 
 def _standardised(column: Any) -> Any:
-    """Return a column of numbers with mean 0 and variance 1, any other as it is."""
+    """Return a column of numbers with mean 0 and variance 1, and any other as it is."""
     if column.dtype.kind != "f" or np.isnan(column).all() or not np.nanstd(column):
         return column
     return (column - np.nanmean(column)) / np.nanstd(column)
