@@ -172,11 +172,12 @@ def _maps(fit: "FrameFit", report: OnProgress) -> str:
 
 def _settings(result: dict[str, Any], context: Any) -> str:
     """Return the command, and what it and the fit were set to."""
-    options = [
-        f"{parameter.opts[0]} {context.params[parameter.name]}"
-        for parameter in context.command.params
-        if str(context.params.get(parameter.name)) not in ("None", "False")
-    ]
+    options = []
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        values = value if isinstance(value, list | tuple) else [value]
+        shown = (one for one in map(str, values) if one not in ("None", "False"))
+        options += [f"{parameter.opts[0]} {one}" for one in shown]
     now = datetime.datetime.now().astimezone()
     settings = {
         "Columns": ", ".join(result["columns"]),
