@@ -158,11 +158,8 @@ class AdaptiveSketchFeatures(KernelMap):
     kept, for rows that are 0 in every column that was 0 in all training rows. At most F monomials
     are all kept. The degrees left out contribute less than a thousandth of lambda on the sample.
 
-    Woodruff and Zandieh also sample features of x (x) ... (x) x by approximate ridge leverage,
-    column by column. The recursion here is over samples of the rows (as in `NystromFeatures`),
-    where they halve lambda; the other steps are exact, where they sketch; products that differ only
-    in the order of their factors count as one, and none is drawn twice; degrees have leverage too.
-    So their theorems do not cover it; see `docs/adaptive.md`.
+    Woodruff and Zandieh also sample products of columns by approximate ridge leverage. Their
+    theorems do not cover this method; `docs/adaptive.md` lists the differences.
 
     With S = n_rows, fitting takes n S values of the kernel and O(n S^2) operations to choose rows,
     then O(S^2) operations for each of up to 65,536 monomials. If there are more, a draw takes

@@ -116,10 +116,9 @@ class FastfoodFeatures(KernelMap):
     Notes
     -----
     "orthogonal": the variance is about that of `RandomFourierFeatures` with orthogonal frequencies.
-    The bias for the Gaussian, about 2 k log(k)^2 / (3 block_size) for rows that differ in one
-    column, at most .36 / block_size, and of the order of 1 / block_size^2 if they differ in many by
-    different amounts, matters only with about 100,000 features or more. The lattice remains for
-    rows that differ by the same amount in two, four or eight columns: see the page on Fastfood.
+    The bias for the Gaussian, at most .36 / block_size, matters only with about 100,000 features or
+    more. For rows that differ by the same amount in two, four or eight columns it is larger: see
+    the page on Fastfood.
 
     "normal": unbiased, with the variance of independent frequencies (`fourier_variance`) for F <=
     2, and up to twice that for larger F.
