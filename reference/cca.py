@@ -35,8 +35,8 @@ def canonical_correlations(Z, U, n_components, alpha=0.0, weights=None):
     --------
     The second view is -2 times the first.
 
-    >>> found, a, b = canonical_correlations([[0], [1], [2]], [[0], [-2], [-4]], 1)
-    >>> [round(x, 12) for x in (found[0], a[0][0], b[0][0])]
+    >>> correlations, a, b = canonical_correlations([[0], [1], [2]], [[0], [-2], [-4]], 1)
+    >>> [round(x, 12) for x in (correlations[0], a[0][0], b[0][0])]
     [1.0, 1.0, -0.5]
     """
     Z, U = np.asarray(Z, dtype=float), np.asarray(U, dtype=float)

@@ -40,7 +40,7 @@ def center_ridge(cross, square, y, alpha, fit_intercept=False, weights=None):
     >>> coef, float(intercept)
     (array([1.]), 0.0)
     """
-    K, square, y = (np.asarray(given, dtype=float) for given in (cross, square, y))
+    K, square, y = (np.asarray(array, dtype=float) for array in (cross, square, y))
     w = np.ones(len(K)) if weights is None else np.asarray(weights, dtype=float)
     mean, y_mean = np.zeros(K.shape[1]), np.zeros(y.shape[1:])
     if fit_intercept:

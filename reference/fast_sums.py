@@ -95,8 +95,8 @@ def harmonic_adjoint(values, X, degree):
 
     Examples
     --------
-    >>> found = harmonic_adjoint([1], [[0, 0, 1]], 1)
-    >>> [round(abs(found[1][m]), 6) for m in (-1, 0, 1)]
+    >>> sums = harmonic_adjoint([1], [[0, 0, 1]], 1)
+    >>> [round(abs(sums[1][m]), 6) for m in (-1, 0, 1)]
     [0.0, 0.488603, 0.0]
     """
     return [
@@ -210,15 +210,15 @@ def zonal_coefficients(cosines):
     >>> [round(w / (4 * pi), 12) for w in zonal_coefficients([1, 0, 0])]  # f = 1
     [1.0, 0.0, 0.0]
     """
-    found = []
+    coefficients = []
     for ell in range(len(cosines)):
         legendre = legendre_cosines(ell)
         total = 0.0
         for k, a in enumerate(cosines):
             for j, p in enumerate(legendre):
                 total += a * p * (integral(k + j) + integral(abs(k - j))) / 2
-        found.append(2 * pi * total)
-    return found
+        coefficients.append(2 * pi * total)
+    return coefficients
 
 
 def integral(j):
@@ -234,10 +234,10 @@ def legendre_cosines(ell):
     g = [1.0]
     for i in range(1, ell + 1):
         g.append(g[-1] * (2 * i - 1) / (2 * i))
-    found = [0.0] * (ell + 1)
+    coefficients = [0.0] * (ell + 1)
     for i in range(ell + 1):
-        found[abs(ell - 2 * i)] += g[i] * g[ell - i]
-    return found
+        coefficients[abs(ell - 2 * i)] += g[i] * g[ell - i]
+    return coefficients
 
 
 def box_coefficients(function, sides, most):
@@ -260,8 +260,8 @@ def box_coefficients(function, sides, most):
 
     Examples
     --------
-    >>> found = box_coefficients(lambda r: cos(2 * pi * r), [1.0], [1])
-    >>> [round(found[k,], 12) for k in (-1, 0, 1)]
+    >>> coefficients = box_coefficients(lambda r: cos(2 * pi * r), [1.0], [1])
+    >>> [round(coefficients[k,], 12) for k in (-1, 0, 1)]
     [0.5, 0.0, 0.5]
     """
     counts = [4 * m for m in most]
@@ -277,15 +277,15 @@ def box_coefficients(function, sides, most):
         )
         for point in points
     ]
-    found = {}
+    coefficients = {}
     for k in product(*[range(-m, m + 1) for m in most]):
         phases = [
             2 * pi * sum(a * j / count for a, j, count in zip(k, point, counts, strict=True))
             for point in points
         ]
         total = sum(v * cos(phase) for v, phase in zip(values, phases, strict=True))
-        found[k] = total / len(points)
-    return found
+        coefficients[k] = total / len(points)
+    return coefficients
 
 
 def node_weights(sums, highest):

@@ -100,7 +100,7 @@ def huber(y, f, width):
 def huber_scale(residuals, epsilon, penalty=0.0, weights=None):
     """Return the scale s with s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) + penalty.
 
-    The largest one: it is found by halving, since from there on the left grows faster.
+    The largest one, by halving: from there on the left grows faster.
 
     Parameters
     ----------
@@ -207,10 +207,10 @@ def loss_minimum(K, y, alpha, loss, weights=None, fit_intercept=True):
 
     def rows(c, b):
         f = K @ c + b
-        found = [loss(y[i], f[i].tolist() if loss is softmax else float(f[i, 0])) for i in range(n)]
-        value = sum(w[i] * found[i][0] for i in range(n)) + alpha / 2 * np.sum(c * (K @ c))
-        g = np.array([w[i] * np.reshape(found[i][1], k) for i in range(n)])
-        H = [w[i] * np.reshape(found[i][2], (k, k)) for i in range(n)]
+        parts = [loss(y[i], f[i].tolist() if loss is softmax else float(f[i, 0])) for i in range(n)]
+        value = sum(w[i] * parts[i][0] for i in range(n)) + alpha / 2 * np.sum(c * (K @ c))
+        g = np.array([w[i] * np.reshape(parts[i][1], k) for i in range(n)])
+        H = [w[i] * np.reshape(parts[i][2], (k, k)) for i in range(n)]
         return value, g, H
 
     value, g, H = rows(c, b)
@@ -225,8 +225,8 @@ def loss_minimum(K, y, alpha, loss, weights=None, fit_intercept=True):
             left[here, n * k :] = H[i] * fit_intercept
             left[n * k :, here] = np.eye(k) * fit_intercept
         right = np.concatenate([-(g + alpha * c).ravel(), -c.sum(axis=0) * fit_intercept])
-        found = np.linalg.lstsq(left, right)[0]
-        d, e = found[: n * k].reshape(n, k), found[n * k :]
+        step = np.linalg.lstsq(left, right)[0]
+        d, e = step[: n * k].reshape(n, k), step[n * k :]
         length = 1.0
         while length > 1e-9 and not rows(c + length * d, b + length * e)[0] <= value:
             length /= 2

@@ -196,15 +196,15 @@ def projection_cost_error(K, Z, rank):
     1.0
     """
     K, Z = np.array(K, dtype=float), np.array(Z, dtype=float)
-    G, kept = Z @ Z.T, len(K) - rank
-    if np.linalg.eigvalsh(K)[:kept].sum() <= 1e-14 * np.trace(K):
+    G, n_left = Z @ Z.T, len(K) - rank
+    if np.linalg.eigvalsh(K)[:n_left].sum() <= 1e-14 * np.trace(K):
         return inf
 
     def largest(rho):
         return np.linalg.eigvalsh(G - rho * K)[rank:].sum()
 
     def smallest(rho):
-        return np.linalg.eigvalsh(G - rho * K)[:kept].sum()
+        return np.linalg.eigvalsh(G - rho * K)[:n_left].sum()
 
     return float(max(0, root(largest) - 1, 1 - root(smallest)))
 

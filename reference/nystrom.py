@@ -111,9 +111,9 @@ def recursive_leverage(K, n_landmarks, uniforms, accelerated=False):
             keys = np.log(draws) / np.minimum(leverage, 1.0)
             return rows[np.argsort(keys)[-S:]].tolist()
         leverage = np.minimum(oversampling * leverage, 1.0)
-        kept = draws < leverage
-        if kept.any():
-            sample, weights = rows[kept], leverage[kept] ** -0.5
+        drawn = draws < leverage
+        if drawn.any():
+            sample, weights = rows[drawn], leverage[drawn] ** -0.5
         else:
             draws = [next(uniforms) for _ in range(size)]
             sample, weights = rows[np.argsort(draws)[:inner]], np.full(inner, sqrt(size / inner))

@@ -240,5 +240,5 @@ def nystrom_sketch(product, test):
     G, T = np.asarray(product, dtype=float), np.asarray(test, dtype=float)
     seen = G @ T @ np.linalg.pinv(T.T @ G @ T, rcond=1e-12, hermitian=True) @ (G @ T).T
     values, vectors = np.linalg.eigh((seen + seen.T) / 2)
-    kept = values > 1e-12 * values[-1]
-    return values[kept][::-1], vectors[:, kept][:, ::-1]
+    positive = values > 1e-12 * values[-1]
+    return values[positive][::-1], vectors[:, positive][:, ::-1]

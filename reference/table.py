@@ -111,12 +111,12 @@ def widening(
             within = abs(error) <= quantile * total**0.5
             low, high = (low, factor) if within else (factor, high)
         needed.append((high, weight))
-    below, found = 0.0, 0.0
+    last = below = 0.0
     for factor, weight in sorted(needed):
-        found, below = factor, below + weight
+        last, below = factor, below + weight
         if below >= 0.95 * sum(weights):
             break
-    return found
+    return last
 
 
 def widened(variance: float, factor: float, usual: float, outer: float = 1.0) -> float:

@@ -534,7 +534,7 @@ def risk_bound(K, lam, signal, noise, epsilon, rank, *, printed=False):
 
 
 def clustering_bound(cost, epsilon, gamma, *, printed=False):
-    """Bound the exact cost of a clustering found on features.
+    """Bound the exact cost of a clustering that minimises the cost on features.
 
     Tr(K - C~ C~^T K C~ C~^T) <= (1 + gamma)(1 + eps)/(1 - eps) min_C Tr(K - C C^T K C C^T)
     Han, Zandieh, Avron, Lemma 14. Printed: (1 + gamma)(1 + eps) min_C Tr(...), for
@@ -548,7 +548,7 @@ def clustering_bound(cost, epsilon, gamma, *, printed=False):
     epsilon : float
         Between 0 and 1: of Eq 21 for the number of clusters, `metrics.projection_cost_error`.
     gamma : float
-        >= 0; the clustering found is within 1 + gamma of the best one on the features.
+        >= 0; the clustering is within 1 + gamma of the best one on the features.
     printed : bool
         As printed, for the cost in feature space.
 
