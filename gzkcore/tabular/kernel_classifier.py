@@ -27,7 +27,7 @@ from gzkcore.rows.sources import is_source
 
 from .extrapolation import Edge
 from .form import Form
-from .probabilities import Link, best_link, signs
+from .probabilities import Link, calibrated_link, signs
 from .report import Candidate
 from .table_learner import TableLearner, warn_of_order
 from .table_passes import source_of
@@ -161,29 +161,9 @@ class KernelClassifier(ClassifierScore, TableLearner):
         edge: Edge | None,
         incomplete: NDArray[np.bool_],
     ) -> None:
-        held_out = [
-            (
-                mean * self._scales + self._means,
-                places_of(trials.Y[test] * self._scales + self._means),
-                trials.weights(test),
-            )
-            for _, mean, _, test in trials.predictions(best, form.trial, return_std=False)
-        ]
-        predictions, truth, weight = map(np.concatenate, zip(*held_out, strict=True))
-        wrong = 100 * np.average(places_of(predictions) != truth, weights=weight)
-        rate = f"The error rate on the rows held out for the choice is {wrong:.1f} %."
-        trials.report.say(rate, "error rate of the choice")
-        absent = np.setdiff1d(np.arange(len(self.classes_)), truth)
-        if absent.size:  # each counts as one row of its share, of which nothing is known
-            middle = np.average(predictions, axis=0, weights=weight)
-            predictions = np.vstack([predictions, np.tile(middle, (absent.size, 1))])
-            truth = np.append(truth, absent)
-            weight = np.append(weight, weight.sum() * self._shares()[absent])
-            names = ", ".join(map(str, self.classes_[absent]))
-            trials.report.say(f"No row of these classes was held out: {names}.")
-        self._link = best_link(predictions, truth, weight, len(self.classes_))
-        if self._link.floor:
-            trials.report.say("Probabilities are powers of what is predicted for each class.")
+        self._link = calibrated_link(
+            trials, best, form.trial, self._in_units, self.classes_, self._shares()
+        )
 
     def _shares(self) -> Doubles:
         """Return the share of each class, by weight."""

@@ -9,15 +9,21 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import FOLDS, folds
+
+from .report import Candidate
+from .trials import NewModel, Trials
 
 # Penalties of logistic regressions, as scikit-learn's C: with ten classes, each of which has
 # slopes, C = 100 often overfits.
@@ -56,7 +62,41 @@ class Link:
         return np.asarray(g @ self.slopes.T + self.offsets)
 
 
-def best_link(predictions: Doubles, truth: Integers, weight: Doubles, n_classes: int) -> Link:
+def calibrated_link(
+    trials: Trials,
+    best: Candidate,
+    new_model: NewModel,
+    in_units: Callable[[Doubles], Doubles],
+    classes: NDArray[Any],
+    shares: Doubles,
+) -> Link:
+    """Return the link by predictions of held-out rows, given the classes and their shares.
+
+    `in_units` turns standardised targets into those of +1 and -1.
+    """
+    held_out = [
+        (in_units(mean), places_of(in_units(trials.Y[test])), trials.weights(test))
+        for _, mean, _, test in trials.predictions(best, new_model, return_std=False)
+    ]
+    predictions, truth, weight = map(np.concatenate, zip(*held_out, strict=True))
+    wrong = 100 * np.average(places_of(predictions) != truth, weights=weight)
+    rate = f"The error rate on the rows held out for the choice is {wrong:.1f} %."
+    trials.report.say(rate, "error rate of the choice")
+    absent = np.setdiff1d(np.arange(len(classes)), truth)
+    if absent.size:  # each counts as one row of its share, of which nothing is known
+        middle = np.average(predictions, axis=0, weights=weight)
+        predictions = np.vstack([predictions, np.tile(middle, (absent.size, 1))])
+        truth = np.append(truth, absent)
+        weight = np.append(weight, weight.sum() * shares[absent])
+        names = ", ".join(map(str, classes[absent]))
+        trials.report.say(f"No row of these classes was held out: {names}.")
+    link = _best_link(predictions, truth, weight, len(classes))
+    if link.floor:
+        trials.report.say("Probabilities are powers of what is predicted for each class.")
+    return link
+
+
+def _best_link(predictions: Doubles, truth: Integers, weight: Doubles, n_classes: int) -> Link:
     """Return the link with the least log loss in folds; two classes have a logistic regression."""
     if n_classes == 2:
         return _logistic(predictions, truth, weight, WEAK)
