@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.remark import Remark
-from gzkcore._util.state import all_or_nothing, flag, forget, holds, ints, sequence, stored, text
+from gzkcore._util.state import all_or_nothing, flag, forget, ints, plain, sequence, stored, text
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import SAME_COLUMNS, check_bool, check_choice, other_columns
 from gzkcore._util.warn import warn
@@ -25,7 +25,7 @@ from gzkcore.rows.values import Values, missing_of
 from .columns.cells import Cells, cells_of
 from .columns.chosen import as_chosen, check_chosen
 from .columns.column import Column, Drift
-from .columns.kinds import KINDS, column_of
+from .columns.kinds import KINDS, column_of, from_data, to_data
 from .columns.left_out import LeftOut, is_no_column
 from .columns.place import (
     Place,
@@ -117,7 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _state = stored(
         missing=text(IMPUTE, RAISE).if_there(),
         logarithms=flag().if_there(),
-        columns_=sequence(holds(*KINDS, Place)),
+        columns_=sequence(plain()),
         sources_=ints(None, below="n_features_in_"),
         on_sphere_=flag(),
     )
@@ -142,6 +142,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.sparse = True
         return tags
+
+    def _to_data(self) -> dict[str, Any]:
+        return {"columns_": [to_data(column) for column in getattr(self, "columns_", ())]}
+
+    @classmethod
+    def _from_data(cls, data: dict[str, Any]) -> Self:
+        made = cls()
+        vars(made).update(data, columns_=[from_data(each) for each in data["columns_"]])
+        return made
+
+    def _check_state(self) -> None:
+        inputs = np.sort(np.concatenate([[], *(column.inputs for column in self.columns_)]))
+        width = sum(len(column.encoded_names) for column in self.columns_)
+        if not np.array_equal(inputs, np.arange(self.n_features_in_)):
+            raise ValueError("has not each of its input columns once in columns_")
+        if width != len(self.sources_):
+            raise ValueError(f"has {width} encoded columns, but sources_ of {len(self.sources_)}")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None) -> Self:
@@ -331,8 +348,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def remarks(self) -> list[Remark]:
         """Return what was done to columns beyond standardising them."""
         check_is_fitted(self, "columns_")
-        by_input = sorted(self.columns_, key=lambda column: column.inputs.min())
-        own = together(remark for column in by_input for remark in column.remarks())
+        in_order = sorted(self.columns_, key=lambda c: (KINDS.index(type(c)), c.inputs.min()))
+        own = together(remark for column in in_order for remark in column.remarks())
         return [*own, *remarks_of_degrees(self.columns_)]
 
     def get_feature_names_out(self, input_features: Any = None) -> Values:

@@ -144,13 +144,16 @@ class Category(Column):
 
     def remarks(self) -> list[Remark]:
         """Return what was done to the levels."""
-        kinds = {
-            "categories": True,
-            "coded levels": len(self.levels) > MOST_COLUMNS,
-            "ordered levels": self.order is not None,
-            "missing level": "" in self.all_levels,
-        }
-        return [done(kind, self.name) for kind, so in kinds.items() if so]
+        remarks = [done("categories", self.name, "treated as categories")]
+        if len(self.levels) > MOST_COLUMNS:
+            words = f"with more than {MOST_COLUMNS} levels, which get codes"
+            remarks.append(done("coded levels", self.name, words))
+        if self.order is not None:
+            remarks.append(done("ordered levels", self.name, "whose levels have an order"))
+        if "" in self.all_levels:
+            words = "whose missing values are a separate category"
+            remarks.append(done("missing level", self.name, words))
+        return remarks
 
 
 class LevelDrift(Drift):

@@ -75,8 +75,11 @@ class Date(Number):
 
     def remarks(self) -> list[Remark]:
         """Return what was done to the dates."""
-        periodic = [done("periods", self.name)] * bool(self.periods)
-        return [*super().remarks(), done("dates", self.name), *periodic]
+        remarks = [*super().remarks(), done("dates", self.name, "read as dates")]
+        if self.periods:
+            words = "that also give the time of the year, week or day"
+            remarks.append(done("periods", self.name, words))
+        return remarks
 
 
 def periods_of(seconds: Doubles) -> list[str]:

@@ -21,7 +21,13 @@ from .category import doubt_of_texts
 from .cells import LEVELS, NUMBERS, TEXTS, Cells
 from .column import Column, Drift
 
-REASONS = ("constant", "empty", "index", "names", "dropped")
+REASONS = {  # and what is said of such columns
+    "constant": "left out because they are constant",
+    "empty": "left out because they have no value",
+    "index": "left out because they seem to be a saved index or a comment",
+    "names": "left out because nearly every row has a different text",
+    "dropped": "left out as asked",
+}
 
 
 class LeftOut(Column):
@@ -70,7 +76,7 @@ class LeftOut(Column):
 
     def remarks(self) -> list[Remark]:
         """Return why the column is left out."""
-        return [done(self.reason, self.name)]
+        return [done(self.reason, self.name, REASONS[self.reason])]
 
 
 def reason_of(cells: Cells) -> str:

@@ -232,13 +232,19 @@ class Number(Column):
 
     def remarks(self) -> list[Remark]:
         """Return what was done to the numbers."""
-        kinds = {
-            "logarithms": bool(self.unit),
-            "ranks": self.quantiles is not None,
-            "filled": self.fills_in,
-        }
-        code = [] if self.code is None else [done("code", f"{self.name} ({self.code:g})")]
-        return [*code, *(done(kind, self.name) for kind, so in kinds.items() if so)]
+        remarks = []
+        if self.unit:
+            words = "encoded by logarithms because they are skewed"
+            remarks.append(done("logarithms", self.name, words))
+        if self.quantiles is not None:
+            words = "encoded by ranks because of extreme values"
+            remarks.append(done("ranks", self.name, words))
+        if self.code is not None:
+            words = "with a number far from all others that repeats, and is taken as it is"
+            remarks.append(done("code", f"{self.name} ({self.code:g})", words))
+        if self.fills_in:
+            remarks.append(done("filled", self.name, "whose missing values are filled in"))
+        return remarks
 
 
 class NumberDrift(Drift):

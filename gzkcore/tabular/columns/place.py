@@ -18,6 +18,7 @@ from gzkcore._util.warn import warn
 from gzkcore.features.base import plain_output
 from gzkcore.rows.values import Values
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
+from gzkcore.tabular.remarks import done
 
 from .cells import NUMBERS, Cells
 from .chosen import DEGREES
@@ -78,7 +79,7 @@ class Place(Column):
 
     def remarks(self) -> list[Remark]:
         """Return that the columns are a place."""
-        return [Remark("places", self.names)]
+        return [done("places", ", ".join(self.names), "treated as places on the globe")]
 
     def _filled(self, values: Doubles) -> Doubles:
         return np.where(np.isnan(values), self.fill, values)
