@@ -176,7 +176,7 @@ class KernelRidgeCV(WholeKernelRegressor):
     def _splits(self, rows: TrainingRows) -> list[TrainTest]:
         n, cv = rows.X.shape[0], self.cv
         if is_number_of_folds(cv):
-            return folds(n, check_folds(cv, n), self._labels_of(rows.y))
+            return folds(n, check_folds(cv, n, "sample"), self._labels_of(rows.y))
         if cv is None:
             if n < 2:
                 raise ValueError(f"cv=None holds rows out, but n_samples={n}; use 2 rows or more")

@@ -185,7 +185,7 @@ def test_values_of_a_grid_may_be_of_any_shape(values, tmp_path):
 @pytest.mark.parametrize(("parameters", "error", "message"), [
     ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
     ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
-    ({"cv": 1}, ValueError, "cv=1, a number of folds, must be from 2 to the 240 rows"),
+    ({"cv": 1}, ValueError, "cv=1, a number of folds, must be from 2 to the 240 samples"),
     ({"cv": "two"}, ValueError, "cv='two' must be None"),
     ({"cv": []}, ValueError, r"cv=\[\] has no splits"),
     ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
