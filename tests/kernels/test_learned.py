@@ -477,6 +477,12 @@ def test_every_map_learns(features):
     assert used.kernel.gamma == "learn"
 
 
+def kernel_of(fitted):
+    """Return the kernel of a learner, or that of its features."""
+    owner = fitted[0] if hasattr(fitted, "steps") else getattr(fitted, "features_", fitted)
+    return owner.kernel_
+
+
 def test_products_of_features_learn_together():
     X, y = table(200)
     parts = [([0, 1], Gaussian("learn")), ([2], Gaussian(0.3))]
@@ -500,15 +506,11 @@ def test_products_of_features_learn_together():
 )
 def test_every_regression_learns(learner):
     X, y = table()
-    fitted = clone(learner).fit(X, y)
-    owner = fitted[0] if hasattr(fitted, "steps") else getattr(fitted, "features_", fitted)
     expected = learn_kernel(X, y, "gaussian", random_state=0).kernel
-    np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
-    if not hasattr(fitted, "steps"):
-        batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
-        again = clone(learner).fit(batches)
-        owner = getattr(again, "features_", again)
-        np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+    batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
+    for data in ((X, y),) if hasattr(learner, "steps") else ((X, y), (batches,)):
+        gamma = kernel_of(clone(learner).fit(*data)).gamma
+        np.testing.assert_allclose(gamma, expected.gamma, rtol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [3, 1, 2], ["c", "a", "b"]])
@@ -527,10 +529,9 @@ def test_every_classification_learns(learner, labels):
     y = np.array(labels)[places]
     expected = learn_kernel(X, y.astype(str), "gaussian", random_state=0).kernel
     batches = [(X[i : i + 50], y[i : i + 50]) for i in range(0, 150, 50)]
-    for given in ((X, y), (batches,)):
-        fitted = clone(learner).fit(*given)
-        owner = getattr(fitted, "features_", fitted)
-        np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+    for data in ((X, y), (batches,)):
+        gamma = kernel_of(clone(learner).fit(*data)).gamma
+        np.testing.assert_allclose(gamma, expected.gamma, rtol=1e-6)
 
 
 def test_the_rule_is_kept_in_files(tmp_path):

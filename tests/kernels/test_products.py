@@ -53,6 +53,11 @@ def one_and(t):
     return np.stack([np.ones_like(t), t], axis=1)
 
 
+def generalized():
+    """Return a kernel that tiles have no form of."""
+    return GeneralizedZonal(one_and)
+
+
 def kernels(dim):
     """Return a kernel of each profile, of lengths for standard normal rows."""
     length = dim**0.5
@@ -261,13 +266,15 @@ def test_kernels_without_accurate_slopes_say_what_to_use():
                 call(kernel)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "matern"])
-def test_matrices_and_products_are_the_formula(name):
-    kernel = {"gaussian": Gaussian(0.7), "matern": Matern(1.5, 0.8)}[name]
-    formula = {
-        "gaussian": lambda x, y: reference.kernels.gaussian(x, y, 0.7),
-        "matern": lambda x, y: reference.kernels.matern(x, y, 1.5, 0.8),
-    }[name]
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (Gaussian(0.7), lambda x, y: reference.kernels.gaussian(x, y, 0.7)),
+        (Matern(1.5, 0.8), lambda x, y: reference.kernels.matern(x, y, 1.5, 0.8)),
+    ],
+    ids=["gaussian", "matern"],
+)
+def test_matrices_and_products_are_the_formula(kernel, formula):
     X, Y, V = gaussian(7, 3, seed=1), gaussian(5, 3, seed=2), gaussian(5, 2, seed=3)
     tolerance = PRODUCTS["product"](length=100)
     for ours, theirs in [
@@ -290,21 +297,6 @@ def test_any_number_of_vectors(width, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("others", [None, 900])
-@pytest.mark.parametrize("width", [1, 3])
-def test_threads_change_no_bit(others, width, dtype):
-    X = gaussian(3000, 3)
-    Y = None if others is None else gaussian(others, 3, seed=1)
-    V = gaussian(len(X) if Y is None else len(Y), width, seed=2)
-    operator = KernelOperator(Matern(1.5, 0.3), X, Y, dtype=dtype)
-    found = []
-    for threads in (1, 2, 5):
-        with limit_threads(threads):
-            found.append(operator @ V)
-    assert all((each == found[0]).all() for each in found)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("others", [None, 400])
 @pytest.mark.parametrize("width", [1, 70])
 @pytest.mark.parametrize(
@@ -312,7 +304,7 @@ def test_threads_change_no_bit(others, width, dtype):
     [
         Matern(1.5),
         Sum([([0, 2], Gaussian(0.5)), ([1, 2], ArcCosine(1))], [0.5, 2.0]),
-        GeneralizedZonal(one_and),
+        generalized(),
     ],
     ids=["one term", "two terms", "matrix"],
 )
@@ -430,6 +422,13 @@ def test_what_is_refused():
         KernelOperator(Gaussian(0.5), X, X[:, :2])
     with pytest.raises(ValueError, match="has a diagonal"):
         KernelOperator(Gaussian(0.5), X, X[:4]).diagonal()
+    for tol, error, message in [
+        (-1, ValueError, "tol=-1 is not usable; use a finite number >= 0"),
+        (np.nan, ValueError, "tol=nan is not usable"),
+        ("a", TypeError, "tol='a' is not a number; use a number >= 0"),
+    ]:
+        with pytest.raises(error, match=message):
+            KernelOperator(Gaussian(0.5), X, tol=tol)
 
 
 # ---- rows far out
@@ -495,20 +494,25 @@ def test_double_keeps_its_digits_too():
     np.testing.assert_allclose(got, K.sum(axis=1), rtol=1e-13)
 
 
-@pytest.mark.slow
+far_out = functools.partial(pytest.param, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("others", [None, 900])
-@pytest.mark.parametrize("where", ["six", "two clusters"])
-def test_threads_change_no_bit_of_rows_far_out(where, others):
-    X, _ = outlying(where, 1e6)
-    Y, V = None if others is None else X[:others], gaussian(others or 3000, 2)
-    found = []
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("where", ["none", far_out("six"), far_out("two clusters")])
+def test_threads_change_no_bit(where, others, width, dtype):
+    X = gaussian(3000, 3) if where == "none" else outlying(where, 1e6)[0]
+    Y, V = None if others is None else X[:others], gaussian(others or 3000, width, seed=2)
+    kernel, results = Matern(1.5, 0.3), []
     for threads in (1, 2, 5):
         with limit_threads(threads):
-            product = KernelOperator(Matern(1.5, 0.3), X, Y, dtype=np.float32, tol=0) @ V
-            found.append((product, kernel_matrix(Matern(1.5, 0.3), X, Y, dtype=np.float32)))
-    for product, matrix in found:
-        np.testing.assert_array_equal(product, found[0][0])
-        np.testing.assert_array_equal(matrix, found[0][1])
+            product = KernelOperator(kernel, X, Y, dtype=dtype, tol=0) @ V
+            skipping = KernelOperator(kernel, X, Y, dtype=dtype) @ V
+            results.append((product, skipping, kernel_matrix(kernel, X, Y, dtype=dtype)))
+    for other in results[1:]:
+        for values, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(values, expected)
 
 
 @pytest.mark.slow
@@ -608,10 +612,6 @@ def test_complex_vectors():
 # ---- kernels that tiles have no form of
 
 
-def generalized():
-    return GeneralizedZonal(lambda t: np.stack([np.ones_like(t), t], axis=1))
-
-
 def test_any_number_of_factors():
     """More than 64 factors, or too many terms, are multiplied by the kernel's own matrix."""
     X, V = gaussian(40, 70), gaussian(40, 2, seed=1)
@@ -655,19 +655,6 @@ def test_kernels_by_name(call):
         call("maternn", X)
 
 
-@pytest.mark.parametrize(
-    ("tol", "error", "message"),
-    [
-        (-1, ValueError, "tol=-1 is not usable; use a finite number >= 0"),
-        (np.nan, ValueError, "tol=nan is not usable"),
-        ("a", TypeError, "tol='a' is not a number; use a number >= 0"),
-    ],
-)
-def test_tolerances_that_are_none(tol, error, message):
-    with pytest.raises(error, match=message):
-        KernelOperator(Gaussian(0.5), gaussian(9, 3), tol=tol)
-
-
 # ---- builds, signals, callers
 
 
@@ -706,13 +693,9 @@ def test_ctrl_c_stops_a_product(tmp_path):
         "    print('stopped')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        check=False,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True,
         timeout=300,
-    )
+    )  # fmt: skip
     assert done.stdout.startswith("stopped"), done.stderr
 
 
