@@ -88,4 +88,4 @@ class Command(_Flags, TyperCommand):
 
 
 class Group(_Flags, TyperGroup):
-    """The command that has the others."""
+    """The command `gzkcore`, whose commands are the others."""

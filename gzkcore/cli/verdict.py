@@ -88,7 +88,10 @@ def judge_model(
     tested: Tested, rows: FrameRows, took: float, tried: dict[str, list[str]], seed: int,
     report: OnProgress,
 ) -> Verdict:  # fmt: skip
-    """Judge models by the held-out rows; a fit took so many seconds, `tried` as in `_shuffled`."""
+    """Judge models by the held-out rows.
+
+    A fit took so many seconds; `tried` has the columns to shuffle, as in `_shuffled`.
+    """
     report("predicting held-out rows", None)
     predicted, truth = tested.predict(rows.test), rows.truth
     others, failed = _baselines(tested, rows, report)

@@ -16,7 +16,7 @@ import numpy as np
 
 from gzkcore._util.files import replacing
 
-CHECKSUMS = "checksums.json"
+LEDGER = "checksums.json"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 NOAA = "https://www.ngdc.noaa.gov/mgg/global/relief/ETOPO1/data/ice_surface"
 
@@ -72,7 +72,7 @@ def fetched(
 
 def _check_unchanged(path: Path) -> None:
     """Raise if a file is not what it was at its first read; remember the checksum of a new one."""
-    ledger = path.parent / CHECKSUMS
+    ledger = path.parent / LEDGER
     checksums = json.loads(ledger.read_text(encoding="utf-8")) if ledger.is_file() else {}
     checksum = sha256(path)
     if path.name not in checksums:

@@ -571,7 +571,7 @@ def _beats(one: Row, other: Row) -> bool:
 
 
 def best_of(rows: list[Row], measure: str) -> Row | None:
-    """Return the fastest row of the largest width with nearly the least error, None of none."""
+    """Return the fastest row of the largest width with nearly the least error, or None."""
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
         return None

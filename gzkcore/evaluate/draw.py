@@ -27,7 +27,7 @@ NOTHING, HATCH = "#eef1f5", "#b4bdc9"
 # The colours of Okabe and Ito, which the colour-blind can tell apart too.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a4c93", "#24303c")
 MARKERS = "osD^vP*X"
-LETTER, SMALL = 7.1, 5.9  # no letter of a title, or of a label, is wider on average, in points
+LETTER, SMALL = 7.1, 5.9  # letters of titles, and of labels, are at most so many points wide
 
 STYLE: dict[str, Any] = {
     "axes.edgecolor": FAINT,

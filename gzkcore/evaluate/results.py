@@ -116,7 +116,7 @@ def digest(values: Any) -> str:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let no other process keep results in a folder, where the system can lock one."""
+    """Lock a folder, so that no other process writes results there, if the system can."""
     if sys.platform == "win32":
         yield
         return
