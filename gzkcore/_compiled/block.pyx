@@ -34,15 +34,12 @@ from .leaf cimport (
 )
 from .trig cimport write_angles
 
-# Bytes of sums that are added to together, so that they stay in the second level of the cache, and
-# fewer where it also has the rows, transposed once for all passes, which take at most so much;
-# columns that are unpacked together, so that they stay in the first; the widest vector's lanes.
 cdef enum:
-    SUMS = 1 << 19
-    FEWER = 1 << 17
-    TRANSPOSED = 1 << 20
-    STRIP = 256
-    MOST = 16
+    SUMS = 1 << 19          # bytes of sums that are added to together: in the second cache
+    TRANSPOSED = 1 << 20    # rows of so many bytes are transposed once for all passes,
+    FEWER = 1 << 17         # and sums beside these take so many bytes
+    STRIP = 256             # columns that are unpacked together: in the first cache
+    MOST = 16               # lanes of the widest vector
 
 
 def block_projection(

@@ -53,14 +53,12 @@ from .leaf cimport (
     horner,
 )
 
-# Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
-# that a thread takes at a time; nodes of the sphere that the operator takes at a time.
 cdef enum:
-    ROWS = 4
-    COLUMNS = 256
-    TILE = 64
+    ROWS = 4        # rows whose cosines are formed together
+    COLUMNS = 256   # columns that are worked on together: they stay in the first cache
+    TILE = 64       # rows that a thread takes at a time
     STRIP = ROWS * COLUMNS + PAGE
-    NODES = 64
+    NODES = 64      # nodes of the sphere that the operator takes at a time
 
 
 def strip_columns():
@@ -217,21 +215,21 @@ cdef void _operate(const double[:, ::1] X, const double[:, ::1] W, const double[
     cdef Py_ssize_t order = radial.shape[2], n_vectors = v.shape[1], row, i, k, c
     cdef Py_ssize_t width = min(<Py_ssize_t> NODES, W.shape[1] - first)
     cdef double* target
-    cdef const double* given
+    cdef const double* vectors
     cdef const double* phi
     for row in range(X.shape[0]):
         _features(&X[row, 0], W, first, width, &radial[row, 0, 0], radial.shape[1] - 1, order,
                   features)
-        given = &v[row, 0]
+        vectors = &v[row, 0]
         for i in range(order):
             phi, target = features + i * NODES, &out[i, first, 0]
             if n_vectors == 1:
                 for k in range(width):
-                    target[k] += phi[k] * given[0]
+                    target[k] += phi[k] * vectors[0]
                 continue
             for k in range(width):
                 for c in range(n_vectors):
-                    target[k * n_vectors + c] += phi[k] * given[c]
+                    target[k * n_vectors + c] += phi[k] * vectors[c]
 
 
 def apply_adjoint(
@@ -258,7 +256,7 @@ cdef void _adjoin(const double[:, ::1] X, const double[:, ::1] W, const double[:
     """The same of one row."""
     cdef Py_ssize_t order = radial.shape[2], n_vectors = f.shape[2], m = W.shape[1]
     cdef Py_ssize_t strip, first, width, i, k, c
-    cdef const double* given
+    cdef const double* values
     cdef const double* phi
     for c in range(n_vectors):
         out[row, c] = 0.0
@@ -268,7 +266,7 @@ cdef void _adjoin(const double[:, ::1] X, const double[:, ::1] W, const double[:
         _features(&X[row, 0], W, first, width, &radial[row, 0, 0], radial.shape[1] - 1, order,
                   features)
         for i in range(order):
-            phi, given = features + i * NODES, &f[i, first, 0]
+            phi, values = features + i * NODES, &f[i, first, 0]
             for k in range(width):
                 for c in range(n_vectors):
-                    out[row, c] += phi[k] * given[k * n_vectors + c]
+                    out[row, c] += phi[k] * values[k * n_vectors + c]

@@ -144,33 +144,33 @@ def mirror(
 
 def solve_ridge(
     const double[:, ::1] sums,         # IN   (features + 1 + targets, features + 2)
-    const Py_ssize_t[::1] kept,        # IN   (m,), ascending: columns of [Z 1] that take part
+    const Py_ssize_t[::1] columns,     # IN   (m,), ascending: columns of [Z 1] that take part
     const double[::1] penalty,         # IN   (m,)
     double[:, ::1] work,               # WORK (m, m)
     double[:, ::1] coef,               # OUT  (n_targets, m)
     bint want_trace,
 ):
-    """Solve (G + diag(penalty)) c = b for each target, G and b the kept columns of the moments.
+    """Solve (G + diag(penalty)) c = b for each target, G and b these columns of the moments.
 
     Returns LAPACK's `info` (0: solved) and tr(diag(penalty) (G + diag(penalty))^-1) where wanted.
     """
-    cdef Py_ssize_t m = kept.shape[0], p = sums.shape[1] - 2, i, j, t
+    cdef Py_ssize_t m = columns.shape[0], p = sums.shape[1] - 2, i, j, t
     cdef int n = <int> m, n_targets = <int> coef.shape[0], info = 0
     cdef double trace = 0.0
     cdef const double* row
     agree(penalty.shape[0] == m and work.shape[0] == m and work.shape[1] == m
           and coef.shape[1] == m and sums.shape[0] == p + 1 + n_targets, "sums and penalties")
-    inside(&kept[0], m, 1, p + 1, "columns")
+    inside(&columns[0], m, 1, p + 1, "columns")
     with nogil:
         for i in range(m):
-            row = &sums[kept[i], 0]
+            row = &sums[columns[i], 0]
             for j in range(i + 1):
-                work[i, j] = row[kept[j]]
+                work[i, j] = row[columns[j]]
             work[i, i] += penalty[i]
         for t in range(n_targets):
             row = &sums[p + 1 + t, 0]
             for j in range(m):
-                coef[t, j] = row[kept[j]]
+                coef[t, j] = row[columns[j]]
         dpotrf("U", &n, &work[0, 0], &n, &info)
         if info == 0:
             dpotrs("U", &n, &n_targets, &work[0, 0], &n, &coef[0, 0], &n, &info)

@@ -1,6 +1,6 @@
 """A sparse factor G of the inverse of what features leave of a kernel, from nearest neighbours.
 
-With landmarks: of rows that are told by the landmarks that each sees, and by their neighbours.
+With landmarks: each row depends on the landmarks that it sees, and on its nearest neighbours.
 
 Formula    With R = K - Z Z^T, rows in a random order, N_i the m nearest rows before row i in it,
            and S the matrix R + alpha N at the rows N_i and i: row i of G is g_i = S^-1 e_i /
@@ -65,22 +65,22 @@ cdef inline void squared_distances(const float* leaf, const float* x, Py_ssize_t
             out[r] += (x[k] - leaf[k * size + r]) * (x[k] - leaf[k * size + r])
 
 
-cdef inline void insert(float distance, int row, float* best, int* found,
+cdef inline void insert(float distance, int row, float* best, int* neighbours,
                         Py_ssize_t m) noexcept nogil:
     """Put a row among the m nearest, sorted by distance; the last drops out."""
     cdef Py_ssize_t place = m - 1
     while place > 0 and best[place - 1] > distance:
         best[place] = best[place - 1]
-        found[place] = found[place - 1]
+        neighbours[place] = neighbours[place - 1]
         place -= 1
     best[place] = distance
-    found[place] = row
+    neighbours[place] = row
 
 
 cdef void search(const float* x, int rank, const float* leaves, const float* boxes,
                  const int* first_rank, const int* ranks, Py_ssize_t n_leaves, Py_ssize_t size,
                  Py_ssize_t d, Py_ssize_t m, float* distances, float* best,
-                 int* found) noexcept nogil:
+                 int* neighbours) noexcept nogil:
     """Find the m nearest rows of a smaller rank, the nearer of two boxes first."""
     cdef Py_ssize_t nodes[DEPTH]
     cdef float least[DEPTH]
@@ -98,7 +98,7 @@ cdef void search(const float* x, int rank, const float* leaves, const float* box
             squared_distances(leaves + leaf * d, x, d, size, distances)
             for r in range(size):
                 if distances[r] < best[m - 1] and ranks[leaf + r] < rank:
-                    insert(distances[r], <int> (leaf + r), best, found, m)
+                    insert(distances[r], <int> (leaf + r), best, neighbours, m)
             continue
         left = apart(boxes + 4 * node * d, x, d)
         right = apart(boxes + (4 * node + 2) * d, x, d)
@@ -160,12 +160,12 @@ def nearest(
     const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corners
     const int[::1] first_rank,         # IN   (2 n_leaves,): the smallest rank in each node
     const int[::1] ranks,              # IN   (n_leaves * size,): 0, and 1 where there is no row
-    int[:, ::1] found,                 # OUT  (n, m): nearest first; there must be so many rows
+    int[:, ::1] neighbours,            # OUT  (n, m): nearest first; there must be so many rows
     int n_threads,
 ):
     """Find the m rows that are nearest to each point."""
     cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
-    cdef Py_ssize_t m = found.shape[1], i, k, stride = (size + m + PAGE) // 16 * 16
+    cdef Py_ssize_t m = neighbours.shape[1], i, k, stride = (size + m + PAGE) // 16 * 16
     cdef Py_ssize_t n = points.shape[0], start = 0, end, step = CHUNK * n_threads
     cdef double begun = seconds()
     cdef float *scratch
@@ -183,9 +183,9 @@ def nearest(
                 best = distances + size
                 for k in range(m):
                     best[k] = INFINITY
-                    found[i, k] = 0
+                    neighbours[i, k] = 0
                 search(&points[i, 0], 1, &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0],
-                       &ranks[0], n_leaves, size, d, m, distances, best, &found[i, 0])
+                       &ranks[0], n_leaves, size, d, m, distances, best, &neighbours[i, 0])
             start += step
             step = look(step, &begun)
     finally:

@@ -14,20 +14,20 @@ def accept_pivots(
     double[:, ::1] rest,               # IN OUT (p, p), what landmarks before leave of the kernel
     const double[::1] levels,          # IN   (p,)
     double nothing,                    # IN   less than this is rounding
-    Py_ssize_t[::1] kept,              # OUT  (p,)
+    Py_ssize_t[::1] accepted,          # OUT  (p,)
 ):
     """Pivoted Cholesky with the pivots that are accepted; return how many there are."""
     cdef Py_ssize_t size = rest.shape[0], count = 0, i, r, c
     cdef double factor
     cdef const double* pivot
     cdef double* row
-    agree(rest.shape[1] == size and levels.shape[0] == size and kept.shape[0] == size,
-          "rest, levels and kept")
+    agree(rest.shape[1] == size and levels.shape[0] == size and accepted.shape[0] == size,
+          "rest, levels and accepted")
     with nogil:
         for i in range(size):
             if rest[i, i] <= max(levels[i], nothing):
                 continue
-            kept[count] = i
+            accepted[count] = i
             count += 1
             pivot = &rest[i, 0]
             for r in range(i + 1, size):
@@ -43,17 +43,17 @@ def accept_distances(
     double[::1] left,                  # IN OUT (p,), those to the nearest landmark
     const double[::1] levels,          # IN   (p,)
     double nothing,                    # IN   less than this is rounding
-    Py_ssize_t[::1] kept,              # OUT  (p,)
+    Py_ssize_t[::1] accepted,          # OUT  (p,)
 ):
     """k-means++ with the rows that are accepted; return how many there are."""
     cdef Py_ssize_t size = apart.shape[0], count = 0, i, j
     agree(apart.shape[1] == size and left.shape[0] == size and levels.shape[0] == size
-          and kept.shape[0] == size, "apart, left, levels and kept")
+          and accepted.shape[0] == size, "apart, left, levels and accepted")
     with nogil:
         for i in range(size):
             if left[i] <= max(levels[i], nothing):
                 continue
-            kept[count] = i
+            accepted[count] = i
             count += 1
             for j in range(size):
                 left[j] = min(left[j], apart[i, j])

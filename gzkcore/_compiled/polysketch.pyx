@@ -195,7 +195,7 @@ cdef void _node(const floating* x, const index* where, Py_ssize_t stored, Py_ssi
 
 
 cdef inline void _leaf(const floating* x, const index* where, Py_ssize_t stored,
-                       Py_ssize_t entries, bint given, const int32_t[:, :, ::1] hashes,
+                       Py_ssize_t entries, bint has_x, const int32_t[:, :, ::1] hashes,
                        const int8_t[:, :, ::1] signs, Py_ssize_t leaf, Py_ssize_t width,
                        floating* out) noexcept nogil:
     """CountSketch or OSNAP of x, whose last entry is of the constant column, or of e_0."""
@@ -204,7 +204,7 @@ cdef inline void _leaf(const floating* x, const index* where, Py_ssize_t stored,
         floating share = 1 / sqrt(<floating> nonzeros)
     memset(out, 0, width * sizeof(floating))
     for s in range(nonzeros):
-        if not given:
+        if not has_x:
             out[hashes[leaf, s, 0]] += signs[leaf, s, 0] * share
             continue
         for j in range(stored):

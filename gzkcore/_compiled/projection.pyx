@@ -48,15 +48,15 @@ cdef inline bint _fill(const floating* data, const index* indices, const index* 
     at[r] is the first entry of row r that is not before `start`, and then not before the end.
     """
     cdef Py_ssize_t r, end = start + size
-    cdef bint found = False
+    cdef bint any_entry = False
     for r in range(count):
         while at[r] < indptr[r + 1] and indices[at[r]] < end:
-            if not found:
+            if not any_entry:
                 memset(y, 0, size * lanes * sizeof(floating))
-                found = True
+                any_entry = True
             y[(indices[at[r]] - start) * lanes + r] += sign[indices[at[r]]] * data[at[r]]
             at[r] += 1
-    return found
+    return any_entry
 
 
 cdef inline bint _load(const floating* X, const index* indices, const index* indptr, Py_ssize_t* at,

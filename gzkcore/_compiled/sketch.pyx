@@ -36,8 +36,8 @@ from .leaf cimport (
     load_radial,
 )
 
-# Cycles of one addition at a place named by hashes, and of a Fourier transform over m log2(m), with
-# AVX-512: see `_together`.
+# Costs in cycles with AVX-512, for `_together`: one addition at a place named by hashes, and a
+# Fourier transform of m numbers, divided by m log2(m).
 cdef double ADDITION = 6.0, TRANSFORM = 2.5
 
 

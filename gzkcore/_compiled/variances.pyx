@@ -280,13 +280,13 @@ cdef double _poly_sketch(const double* x, const double* y, Py_ssize_t dim, Py_ss
                          Py_ssize_t n_components, Py_ssize_t width,
                          Py_ssize_t n_nonzeros) noexcept nogil:
     cdef double norms, dot, s
-    cdef double[3] found
+    cdef double[3] moments
     cdef Py_ssize_t leaves = 1
     _sums(x, y, dim, &norms, &dot, &s)
     while leaves < degree:
         leaves *= 2
-    _node(degree, leaves, n_components, width, n_nonzeros, norms, dot * dot, s, found)
-    return found[1] - _power(dot * dot, degree)
+    _node(degree, leaves, n_components, width, n_nonzeros, norms, dot * dot, s, moments)
+    return moments[1] - _power(dot * dot, degree)
 
 
 cdef void _node(Py_ssize_t factors, Py_ssize_t leaves, Py_ssize_t m, Py_ssize_t width,
