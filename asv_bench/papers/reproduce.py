@@ -122,7 +122,7 @@ def choose(paper: str, experiment: str | None = None) -> list[str]:
 
     Examples
     --------
-    >>> from papers import choose
+    >>> from papers.reproduce import choose
     >>> choose("gegenbauer")
     ['gegenbauer fig1', 'gegenbauer table1', 'gegenbauer table2', 'gegenbauer table3']
     """
@@ -185,7 +185,7 @@ def run(
 
     Examples
     --------
-    >>> from papers import run
+    >>> from papers.reproduce import run
     >>> cells = run("gegenbauer fig1").cells
     >>> cells[1].row, cells[1].column, round(cells[1].mean, 4)
     ('Gaussian, degree 5', 'd = 2', 0.0037)
