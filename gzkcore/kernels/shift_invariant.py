@@ -359,7 +359,7 @@ class Exponential(_WithGamma, RadialKernel):
 
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return 1 / |a normal number|: the frequencies are Cauchy's."""
-        return _student_spread(uniforms, 0.5)
+        return 1 / _root_of_gamma(uniforms, 0.5)
 
     def _from_variance(self, dim: int, variance: float) -> float:
         return 1.0 / math.sqrt(dim * variance)
@@ -469,7 +469,7 @@ class Matern(_WithLengthScale):
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return (2 nu / chi^2 of 2 nu degrees)^(1/2): the frequencies are Student's t."""
         nu = self._check_nu()
-        return np.ones_like(uniforms) if nu == math.inf else _student_spread(uniforms, nu)
+        return np.ones_like(uniforms) if nu == math.inf else 1 / _root_of_gamma(uniforms, nu)
 
     def tile_form(self, dim: int) -> TileForm:
         """Return a polynomial of degree p times e^-r for nu = p + 1/2 up to 20, else a table."""
@@ -546,13 +546,12 @@ class RationalQuadratic(_WithLengthScale):
 
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return (a Gamma(alpha) number of mean 1)^(1/2)."""
-        alpha = check_positive("alpha", self.alpha)
-        values: Doubles = np.sqrt(gammaincinv(alpha, uniforms) / alpha)
-        return values
+        return _root_of_gamma(uniforms, check_positive("alpha", self.alpha))
 
 
-def _student_spread(uniforms: Doubles, nu: float) -> Doubles:
-    values: Doubles = 1 / np.sqrt(gammaincinv(nu, uniforms) / nu)
+def _root_of_gamma(uniforms: Doubles, shape: float) -> Doubles:
+    """Return quantiles of the root of a Gamma number of mean 1."""
+    values: Doubles = np.sqrt(gammaincinv(shape, uniforms) / shape)
     return values
 
 
