@@ -469,7 +469,7 @@ def _order(X: Doubles, distance: Distance) -> Integers:
     """Return the rows in the order of tiles; within each, halves of halves are near each other."""
     rows = distance.rows(X)
     order = tile_order(rows, TILE, LEAST_WINDOW * FAR[DOUBLE])
-    order = order[np.insert(order[1:] != order[:-1], 0, True)]  # without repeated rows
+    order = order[np.flatnonzero(np.diff(order, prepend=-1))]  # without repeated rows
     whole = order[: len(order) // TILE * TILE]
     for size in (TILE, TILE // 2, TILE // 4, TILE // 8, TILE // 16):
         parts = whole.reshape(-1, size)

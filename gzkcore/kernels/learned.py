@@ -382,8 +382,8 @@ def _varying(y: NDArray[Any]) -> NDArray[np.bool_]:
 
 def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -> Kernel:
     """Return the learned kernel; with constant targets, the kernel that a search starts from."""
+    examples = Examples(X, checked_targets(y), weight, names)
     try:
-        examples = Examples(X, checked_targets(y), weight, names)
         return learned(kernel, examples, examples.shuffled()[:N_ROWS]).kernel
     except ConstantTargetsError as constant:
         warn(
@@ -391,8 +391,8 @@ def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -
             "columns",
             UserWarning,
         )
-    rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-    part = part_of(candidates(kernel)[0], X, rows[:: -(-rows.size // N_ROWS)], names)
+    rows = examples.used[:: -(-examples.used.size // N_ROWS)]
+    part = examples.part(candidates(kernel)[0], rows)
     return part.kernel(np.zeros(part.low.size))
 
 
