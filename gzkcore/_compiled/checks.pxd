@@ -1,15 +1,15 @@
-"""What kernels ask of their arrays before they go by them: plain Python may have changed any.
+"""Checks of the arrays that kernels index by: plain Python may have changed any.
 
-Each costs as much as a look at the indices, once a call. An array that is None has no rows.
+Each reads the indices once a call.
 """
 
 from libc.stdint cimport int32_t, int64_t
 
-# To let other Python threads run takes as long as a look at so many indices.
+# Fewer indices are checked without releasing Python's lock, which takes as long as so many.
 cdef enum:
     FEW = 256
 
-# What indices are made of.
+# The types of indices.
 ctypedef fused integer:
     int
     int32_t

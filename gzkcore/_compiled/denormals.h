@@ -1,4 +1,4 @@
-/* Numbers that are almost 0, which arithmetic takes a hundred times as long with. */
+/* Denormal numbers count as 0: arithmetic with them takes a hundred times as long. */
 #ifndef GZK_DENORMALS_H
 #define GZK_DENORMALS_H
 

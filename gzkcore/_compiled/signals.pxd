@@ -8,16 +8,16 @@ cdef enum:
 
 
 cdef inline double seconds() noexcept nogil:
-    """A clock."""
+    """Return the seconds of a clock that is never set back."""
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec + 1e-9 * now.tv_nsec
 
 
 cdef inline Py_ssize_t look(Py_ssize_t step, double* begun) except -1:
-    """Raise at Ctrl-C; return how many rows to take next, so that they take about .1 s.
+    """Raise at Ctrl-C; return how many rows to take next, about .1 s of work.
 
-    `begun` is when these began, and becomes when the next do.
+    `begun` has the time at which the last rows began, and is set to now.
     """
     cdef double before = begun[0], took
     PyErr_CheckSignals()

@@ -9,7 +9,7 @@ build for each instruction set.
 from cython.parallel cimport prange
 from libc.math cimport M_PI, M_SQRT1_2, erf, exp, sqrt
 
-# What kernel_moments knows: exp(-s) of s = |x - y|^2 and of s = |x - y|, and the spherical kernel.
+# Kernels of kernel_moments: exp(-s) of s = |x - y|^2 and of s = |x - y|, and the spherical one.
 cdef enum:
     GAUSSIAN = 0
     EXPONENTIAL = 1

@@ -20,7 +20,7 @@ except ImportError:  # Windows, where an open file can't be removed, so that non
     fcntl = None
 
 _NUMBERS = itertools.count()  # of the files that this process has written
-# Of 255 bytes of a name what the other name may share with it; the rest is numbers and ".part".
+# The other name takes at most so many bytes from a name: with numbers and ".part" 255 are allowed.
 _NAME_BYTES = 220
 _URL = re.compile(r"(https?|ftps?|s3|gs|file):/+", re.IGNORECASE)
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -41,7 +41,7 @@ DIGEST_BYTES = 64
 ZIP = b"PK\x03\x04"  # how an archive begins
 # Types of arrays: numbers, booleans, text, dates and durations.
 DTYPES = r"[<>|=]([biufcU]\d{1,6}|[mM]8\[\d{0,6}([YMWDhms]|[munpfa]s)\])"
-DEEPEST = 64  # a model in a model, and its lists: the deepest there are have a dozen
+DEEPEST = 64  # values may be nested so deep; those of models are, a dozen levels
 
 # Everything that a file may hold: its name there, and where the class is now. FrozenEstimator, the
 # one class of another package, holds features that are to stay as they are.
@@ -329,7 +329,7 @@ class _Decoder:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive, self.depth = archive, 0
-        self.read: set[Any] = set()  # the arrays that were read: one is one attribute's
+        self.read: set[Any] = set()  # numbers of arrays: each belongs to one attribute
 
     def value(self, value: Any) -> Any:
         """Return what an encoded value stands for."""

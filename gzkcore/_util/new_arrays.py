@@ -22,13 +22,13 @@ from numpy.typing import DTypeLike
 
 from .typing import Floats
 
-# From here on memory is used again: up to it the C library keeps what was freed.
+# Arrays of so many bytes or more are in memory that is used again; the C library keeps what smaller
+# ones have freed.
 _LARGE = 1 << 25
-# Bytes that wait at most, and how much more memory than it needs an array may have.
-_MOST = 1 << 29
+_MOST = 1 << 29  # at most so many bytes wait
 if sys.platform == "linux":
     _MOST = max(_MOST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16)
-_SPARE = 1.25
+_SPARE = 1.25  # an array may be in up to so many times the memory that it needs
 # Memory that no array refers to, the longest waiting first. Arrays end in any thread, and within
 # any line of this one; so what is done to it are single steps of a list, which need no lock.
 _waiting: list[mmap.mmap] = []

@@ -31,12 +31,6 @@ def has_finufft() -> bool:
     return find_spec("finufft") is not None
 
 
-def check_finufft(asker: str) -> None:
-    """Raise without finufft."""
-    if not has_finufft():
-        raise ImportError(f"{asker} needs finufft: pip install 'gzkcore[maps]'")
-
-
 def evened(V: Doubles) -> tuple[Doubles, Any]:
     """Return columns divided by powers of 2 to one size, and the exponents.
 

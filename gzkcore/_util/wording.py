@@ -8,7 +8,7 @@ _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which takes an s unless there is one.
+    """Return a number with its noun, in the plural unless the number is 1.
 
     >>> counted(1, "row"), counted(28000, "row")
     ('1 row', '28,000 rows')
@@ -48,7 +48,7 @@ def as_plain(value: float, digits: int) -> str:
 
 
 def seconds_told(seconds: float) -> str:
-    """Return seconds with as many digits as mean anything.
+    """Return seconds with the digits that a clock tells reliably.
 
     >>> [seconds_told(each) for each in (0.00123, 0.26, 3.14, 1234.5)]
     ['< 0.1', '0.3', '3.1', '1,234']
@@ -59,7 +59,7 @@ def seconds_told(seconds: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a repr, or what has some in it, in one line and without NumPy's names of types.
+    """Return a text with reprs in it in one line, without NumPy's names of types.
 
     >>> plain("Gaussian(gamma=np.float64(0.5))")
     'Gaussian(gamma=0.5)'
@@ -77,7 +77,7 @@ def shortened(text: str) -> str:
 
 
 def fitted_to(text: str, length: int) -> str:
-    """Return a name with its middle left out where it is longer.
+    """Return a name of at most `length` characters, its middle left out if it is longer.
 
     >>> fitted_to("expression of gene 17", 12), fitted_to("gene 17", 12)
     ('express…e 17', 'gene 17')
@@ -89,7 +89,7 @@ def fitted_to(text: str, length: int) -> str:
 
 
 def told_apart(names: Sequence[str], length: int) -> list[str]:
-    """Return names as `fitted_to` does, or from where they differ if that tells more of them apart.
+    """Shorten names as `fitted_to` does; start where they differ if that keeps them distinct.
 
     >>> told_apart(["the level of iron in the blood", "the level of zinc in the blood"], 16)
     ['…iron in the blo', '…zinc in the blo']

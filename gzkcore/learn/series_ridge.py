@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
 
-from gzkcore._util.nonuniform import check_finufft
+from gzkcore._util.extras import needs
 from gzkcore._util.state import (
     all_or_nothing,
     doubles,
@@ -217,7 +217,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         return model
 
     def _start(self, reader: Reader, step: Step | None = None) -> None:
-        check_finufft("SeriesRidge")
+        needs("finufft", "SeriesRidge", "maps")
         check_integer("degree", self.degree, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_positive("tol", self.tol)
