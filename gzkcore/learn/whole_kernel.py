@@ -71,8 +71,6 @@ from gzkcore.solve.workers import Workers
 from .base import Resumable
 from .regression import Regressor
 
-__all__ = ["WholeKernel", "WholeKernelRegressor", "check_not_source"]
-
 TILES_BYTES = 1 << 26  # Rows of so many bytes are kept in tiles too.
 # Up to so many rows in many columns, the standard deviations of a map are worth their time.
 QUICK_ROWS = 40_000

@@ -13,8 +13,6 @@ from gzkcore._util.wording import counted
 from .preconditioner import Preconditioner
 from .solve import NotPositiveDefinite
 
-__all__ = ["Factored", "check_definite"]
-
 DOUBLE_ROWS = 1024  # Up to so many rows factors are in double precision whatever alpha is.
 # A diagonal and its inverse up to this size leave single precision room for the factors.
 MOST_IN_SINGLE = 1e15

@@ -47,8 +47,6 @@ from .products import cross_product
 from .system import BLOCK, Equations, KernelSystem, system_of
 from .trend import Trend, inverse
 
-__all__ = ["DrawnPosterior", "NearPosterior", "Posterior", "posterior_of"]
-
 # With up to so many rows of the fit a solve for a new row costs no more than rows near by.
 NEAR_FROM = 2048
 EXACT_ROWS = 64  # The variances of so many new rows cost no more solves than the draws.

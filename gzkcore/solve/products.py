@@ -22,8 +22,6 @@ from gzkcore.kernels.products import KernelOperator, as_double
 
 from .preconditioners import FEW_COLUMNS
 
-__all__ = ["cross_product", "expected_cost", "expects_linear_time", "linear_sums"]
-
 # The error of a kernel value is this share of tol alpha, and at most MOST_SUMS_TOL.
 SUMS_TOL, MOST_SUMS_TOL = 1 / 32, 4e-6
 # From so many rows on a warning says what finufft would bring.

@@ -38,8 +38,6 @@ from .solve import OfColumns, ShiftedSystems, Solution, Solver, Start, not_finit
 from .trend import inverse as trend_inverse
 from .workers import Workers
 
-__all__ = ["Equations", "KernelSystem", "system_of"]
-
 # Up to so many rows K is stored, in 134 MB at most, and factored: that takes no longer than the
 # steps that it saves, and small alphas and standard deviations cost no more than others.
 HELD_ROWS = 4096
