@@ -1,7 +1,8 @@
 """The leaf operations of `leaf.h`, for the kernels.
 
 C chooses between float and double by the type of a pointer (`GZK_OF`), and checks the arguments:
-Cython, which has no such functions, passes on whatever it is given (`...`).
+Cython, which has no such functions, passes on any (`...`). An operation is written once, in
+`leaf_ops.h`; it has a macro at the end of `leaf.h` and a line here.
 """
 
 from cython cimport floating
