@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from gzkcore._util.state import doubles, holds, nothing, stored
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.solve.system import HELD_ROWS
 
-from .extrapolation import Edge
+from .form import Choice
 from .report import Candidate
 from .trials import NewModel, Trials
 from .varying_noise import VaryingNoise, varying_noise
@@ -112,22 +113,18 @@ class Deviations:
         return np.ones((len(rows), 1)) if self.noise is None else self.noise.factors(rows)
 
 
-def calibrated(
-    trials: Trials,
-    best: Candidate,
-    new_model: NewModel,
-    edge: Edge | None,
-    incomplete: NDArray[np.bool_],
-    groups: Integers | None,
-) -> Deviations:
+def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     """Return the deviations with which 95 % of the held-out rows are within 1.96 of them.
 
     And 95 % of those with a number filled in, which the model takes for as sure as any other.
-    `incomplete` says which rows have one; `groups` number the columns, alike those that share a
-    length of varying noise, and are None where the noise is not to vary.
+    `groups` number the columns, alike those that share a length of varying noise, and are None
+    where the noise is not to vary.
     """
+    trials, best, form, edge, incomplete = choice
+    if form.is_whole:  # with more rows variances take many solves
+        trials = trials.thinned(HELD_ROWS, trials.report)
     errors, spreads, places = [], [], []
-    for model, mean, std, test in trials.predictions(best, new_model, return_std=True):
+    for model, mean, std, test in trials.predictions(best, form.trial, return_std=True):
         errors.append(mean - trials.Y[test])
         spreads.append(Spread.of(model, np.ones_like(mean) if std is None else std))
         places.append(test)
@@ -155,7 +152,7 @@ def calibrated(
     deviations.factors = np.clip(factors(gaps if gaps.all() else ~gaps), least, MOST_WIDENING)
     trials.report.say(_about_widening(deviations.factors))
     if edge is not None:
-        _widen_beyond(deviations, trials.on([edge.split], trials.report), best, new_model)
+        _widen_beyond(deviations, trials.on([edge.split], trials.report), best, form.trial)
     if not incomplete.any() or gaps.all():
         return deviations
     if gaps.sum() < FEWEST_INCOMPLETE:

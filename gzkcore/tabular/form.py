@@ -5,7 +5,10 @@ these and centres.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gzkcore._util.typing import Integers
 from gzkcore._util.wording import as_plain, counted
@@ -17,6 +20,7 @@ from gzkcore.solve.cost import Room
 from gzkcore.solve.posterior import NEAR_FROM
 from gzkcore.solve.products import expects_linear_time
 
+from .extrapolation import Edge
 from .report import Candidate
 from .trials import TOL, Trials
 
@@ -62,6 +66,16 @@ class Form:
     def trial(self, kernel: Kernel, n_rows: int) -> Any:
         """Return an unfitted model of some rows: of half the features."""
         return self.model(kernel, n_rows, rough=True)
+
+
+class Choice(NamedTuple):
+    """What held-out rows chose, and the rows by which a model is calibrated."""
+
+    trials: Trials
+    best: Candidate
+    form: Form
+    edge: Edge | None
+    incomplete: NDArray[np.bool_]  # which rows have a missing number
 
 
 def asked_form(

@@ -25,13 +25,10 @@ from gzkcore.learn.classification import (
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 
-from .extrapolation import Edge
-from .form import Form
+from .form import Choice
 from .probabilities import Link, calibrated_link, signs
-from .report import Candidate
 from .table_learner import TableLearner, warn_of_order
 from .table_passes import source_of
-from .trials import Trials
 
 __all__ = ["KernelClassifier"]
 
@@ -153,17 +150,8 @@ class KernelClassifier(ClassifierScore, TableLearner):
         self._check_labels(labels)
         return classes, labels
 
-    def _calibrate(
-        self,
-        trials: Trials,
-        best: Candidate,
-        form: Form,
-        edge: Edge | None,
-        incomplete: NDArray[np.bool_],
-    ) -> None:
-        self._link = calibrated_link(
-            trials, best, form.trial, self._in_units, self.classes_, self._shares()
-        )
+    def _calibrate(self, choice: Choice) -> None:
+        self._link = calibrated_link(choice, self._in_units, self.classes_, self._shares())
 
     def _shares(self) -> Doubles:
         """Return the share of each class, by weight."""

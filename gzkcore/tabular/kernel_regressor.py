@@ -20,15 +20,11 @@ from gzkcore.learn.whole_kernel import check_not_source
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source
-from gzkcore.solve.system import HELD_ROWS
 
 from .deviations import Deviations, Spread, calibrated
-from .extrapolation import Edge
-from .form import Form
+from .form import Choice
 from .kernel_search import MOST_LENGTHS
-from .report import Candidate
 from .table_learner import TableLearner, warn_of_order
-from .trials import Trials
 
 __all__ = ["KernelRegressor"]
 
@@ -200,21 +196,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         self._flat = n_dim == 1
         self._deviations = Deviations.uncorrected(n_targets)
 
-    def _calibrate(
-        self,
-        trials: Trials,
-        best: Candidate,
-        form: Form,
-        edge: Edge | None,
-        incomplete: NDArray[np.bool_],
-    ) -> None:
-        if form.is_whole:  # with more rows variances take many solves
-            trials = trials.thinned(HELD_ROWS, trials.report)
+    def _calibrate(self, choice: Choice) -> None:
         groups = self.encoder_.groups()
         varies = len(groups.kinds) <= MOST_LENGTHS
-        self._deviations = calibrated(
-            trials, best, form.trial, edge, incomplete, groups.of_columns if varies else None
-        )
+        self._deviations = calibrated(choice, groups.of_columns if varies else None)
 
     def predict(self, X: Data, return_std: bool = False, return_gradient: bool = False) -> Any:
         """Predict the targets, and how they change with each column of numbers.

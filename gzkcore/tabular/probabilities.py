@@ -22,8 +22,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import FOLDS, folds
 
-from .report import Candidate
-from .trials import NewModel, Trials
+from .form import Choice
 
 # Penalties of logistic regressions, as scikit-learn's C: with ten classes, each of which has
 # slopes, C = 100 often overfits.
@@ -63,9 +62,7 @@ class Link:
 
 
 def calibrated_link(
-    trials: Trials,
-    best: Candidate,
-    new_model: NewModel,
+    choice: Choice,
     in_units: Callable[[Doubles], Doubles],
     classes: NDArray[Any],
     shares: Doubles,
@@ -74,9 +71,11 @@ def calibrated_link(
 
     `in_units` turns standardised targets into those of +1 and -1.
     """
+    trials = choice.trials
+    predicted = trials.predictions(choice.best, choice.form.trial, return_std=False)
     held_out = [
         (in_units(mean), places_of(in_units(trials.Y[test])), trials.weights(test))
-        for _, mean, _, test in trials.predictions(best, new_model, return_std=False)
+        for _, mean, _, test in predicted
     ]
     predictions, truth, weight = map(np.concatenate, zip(*held_out, strict=True))
     wrong = 100 * np.average(places_of(predictions) != truth, weights=weight)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -53,7 +53,7 @@ from gzkcore.solve.solve import SolveProgress
 
 from .extrapolation import Edge, choose_by_edge
 from .fitted_table import FittedTable
-from .form import AUTO, FORMS, Form, asked_form, best_form
+from .form import AUTO, FORMS, Choice, Form, asked_form, best_form
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
 from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
@@ -281,7 +281,8 @@ class TableLearner(BaseEstimator):
         if best.chosen and not form.is_whole:
             report.say("The errors are those of the whole kernel, which this model approximates.")
         self._on_progress("calibrating", None, "")
-        self._calibrate(trials, best, form, edge, self.encoder_.incomplete(table.X))
+        incomplete = self.encoder_.incomplete(table.X)
+        self._calibrate(Choice(trials, best, form, edge, incomplete))
         self.kernel_ = best.kernel
         model = form.model(best.kernel, table.n_all)
         self._on_progress("fitting", None, "")
@@ -324,15 +325,8 @@ class TableLearner(BaseEstimator):
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""
 
-    def _calibrate(
-        self,
-        trials: Trials,
-        best: Candidate,
-        form: Form,
-        edge: Edge | None,
-        incomplete: NDArray[np.bool_],
-    ) -> None:
-        """Learn from the rows held out how sure predictions are; some rows had missing numbers."""
+    def _calibrate(self, choice: Choice) -> None:
+        """Learn from held-out rows how sure predictions are."""
         raise NotImplementedError
 
     # -- what a fitted model can do -----------------------------------------------------------
