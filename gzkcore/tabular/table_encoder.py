@@ -144,12 +144,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _to_data(self) -> dict[str, Any]:
-        return {"columns_": [to_data(column) for column in getattr(self, "columns_", ())]}
+        is_fitted = hasattr(self, "columns_")
+        return {"columns_": [to_data(column) for column in self.columns_]} if is_fitted else {}
 
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> Self:
         made = cls()
-        vars(made).update(data, columns_=[from_data(each) for each in data["columns_"]])
+        vars(made).update(data)
+        if "columns_" in data:
+            made.columns_ = [from_data(column) for column in data["columns_"]]
         return made
 
     def _check_state(self) -> None:
@@ -184,21 +187,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             column.place, column.logarithms = place, self.logarithms
             if column.name in kinds:
                 cells[place] = as_chosen(column, kinds[column.name])
-        none = [not (c.chosen or c.looked_at) and is_no_column(c) for c in cells]
-        if all(none):
-            none = [False] * len(cells)
-        cells = [c if is_none else c.read() for c, is_none in zip(cells, none, strict=True)]
-        for column, is_none in zip(cells, none, strict=True):
-            if not is_none:
-                self._check_missing(column)
-        columns = [
-            LeftOut.because("index", column) if is_none else column_of(column)
-            for column, is_none in zip(cells, none, strict=True)
-        ]
-        columns = with_places(columns, cells)
-        if all(isinstance(column, LeftOut) for column in columns):
+        index = [c for c in cells if not (c.chosen or c.looked_at) and is_no_column(c)]
+        if len(index) < len(cells):
+            for column in index:
+                column.left_out = "index"
+        cells = [column.read() for column in cells]
+        for column in cells:
+            self._check_missing(column)
+        columns = with_places([column_of(column) for column in cells], cells)
+        left_out = [column for column in columns if isinstance(column, LeftOut)]
+        if len(left_out) == len(columns):
             # Nothing tells rows apart: one column of zeros makes them all alike.
-            vars(columns[0])["alone"] = True
+            left_out[0].alone = True
         widths = [len(column.encoded_names) for column in columns]
         self.sources_ = np.repeat([column.inputs[0] for column in columns], widths)
         self.on_sphere_ = {type(column) for column in columns} - {LeftOut} == {Place}
@@ -210,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_missing(self, cells: Cells) -> None:
         """Raise ValueError for missing values of the rows to fit to, if they are not imputed."""
-        if self.missing == RAISE and cells.missing.any():
+        if self.missing == RAISE and not cells.left_out and cells.missing.any():
             raise ValueError(
                 f"column {cells.name!r} has {counted(int(cells.missing.sum()), 'missing value')}, "
                 f"the first in row {int(np.argmax(cells.missing))}, and missing='raise'; fill them "
@@ -294,7 +294,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         rows, unknown = self._encode(values)
         slopes = [column.slopes(v) for column, v in zip(self.columns_, values, strict=True)]
         degrees = degrees_as_numbers(self.columns_)
-        if degrees and degrees[1].west is not None:
+        if len(degrees) == 2 and degrees[1].west is not None:
             by_kilometres(self.columns_, slopes, values[self.columns_.index(degrees[0])])
         places = sorted(
             int(place)

@@ -53,6 +53,7 @@ class Cells:
     holds: str  # one of those above
     place: int = 0  # of the column in the table
     chosen: str = ""  # the kind that the user has chosen, see `chosen`
+    left_out: str = ""  # why the column is left out whatever its values, see `LeftOut`
     looked_at: bool = False  # whether the command has read text, and left out what predicts nothing
     logarithms: bool = True  # whether numbers may be encoded by their logarithms
     order: list[str] | None = None  # of the levels, least first, if the table knows it
@@ -85,7 +86,7 @@ class Cells:
 
     def read(self) -> "Cells":
         """Return numbers or dates where text stands for these, dates where numbers do."""
-        if self.chosen:
+        if self.chosen or self.left_out:
             return self
         if self.holds == TEXTS:
             meant = _meaning_of(self.name, self.values)

@@ -77,7 +77,9 @@ def as_chosen(cells: Cells, kind: Any) -> Cells:
                 f"the levels {order}; add it to columns[{cells.name!r}]"
             )
         return levels
-    if kind in ("category", "drop"):
+    if kind == "drop":
+        return replace(cells, left_out="dropped")
+    if kind == "category":
         return cells.as_levels()
     if kind == "date":
         return _as_dates(cells)

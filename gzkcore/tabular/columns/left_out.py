@@ -50,20 +50,16 @@ class LeftOut(Column):
     @classmethod
     def of(cls, cells: Cells) -> Column | None:
         """Return the column that is left out, None if there is something to learn from it."""
-        reason = reason_of(cells)
-        return cls.because(reason, cells) if reason else None
-
-    @classmethod
-    def because(cls, reason: str, cells: Cells) -> "LeftOut":
-        """Return the column that is left out for this reason."""
+        if not (reason := reason_of(cells)):
+            return None
         made = cls(cells.name, cells.place)
         made.reason = reason
         if reason == "names":
             made.doubt(doubt_of_texts(cells, "left out"))
         elif reason == "index":
-            seems = "seems to be a saved index or a comment, and is left out"
-            sentence, remedy = f"column {cells.name!r} {seems}", "rename it to keep it"
-            made.doubt(Remark("index", made.names, sentence, remedy))
+            seems = f"column {cells.name!r} seems to be a saved index or a comment, and is left out"
+            remedy = "rename it, or choose what it is, to keep it"
+            made.doubt(Remark("index", made.names, seems, remedy))
         return made
 
     def parts(self) -> list[tuple[str, list[str]]]:
@@ -81,8 +77,8 @@ class LeftOut(Column):
 
 def reason_of(cells: Cells) -> str:
     """Return why a column is left out, "" if there is something to learn from it."""
-    if cells.chosen == "drop":
-        return "dropped"
+    if cells.left_out:
+        return cells.left_out
     if cells.missing.all():
         return "empty"
     if cells.holds in (LEVELS, TEXTS):
