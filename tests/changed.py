@@ -11,7 +11,6 @@ import ctypes
 import json
 import math
 import mmap
-import os
 import resource
 import signal
 import sys
@@ -22,6 +21,7 @@ from multiprocessing import resource_tracker  # noqa: F401  before memory is lim
 import hostile
 import models
 import numpy as np
+from programs import in_child
 
 import gzkcore
 from gzkcore.solve.wide import CrossAccumulator
@@ -179,32 +179,19 @@ def ask(model, say, X):
 
 def attempt(model, path, new, say, X):
     """Return what comes of a change, in a child of this process."""
-    taken, given = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def work():
+        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_AS, (hostile.BYTES, hostile.BYTES))
+        put(model, path, new)
         try:
-            signal.alarm(SECONDS)
-            resource.setrlimit(resource.RLIMIT_AS, (hostile.BYTES, hostile.BYTES))
-            put(model, path, new)
-            try:
-                ask(model, say, X)
-                os.write(given, b"answered")
-            except Exception as error:  # noqa: BLE001  whatever it is, it is no crash
-                os.write(given, type(error).__name__.encode())
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(given)
-    said = os.read(taken, 100).decode()
-    os.close(taken)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return (
-        said
-        if status == 0
-        else "took too long"
-        if status == -signal.SIGALRM
-        else f"ended with {status}"
-    )
+            ask(model, say, X)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is no crash
+            return type(error).__name__.encode()
+        return b"answered"
+
+    came = in_child(work)
+    return "took too long" if came == f"ended with {-signal.SIGALRM}" else came
 
 
 def donors_of(names):

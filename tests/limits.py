@@ -10,12 +10,12 @@ import json
 import os
 import resource
 import sys
-import traceback
 import warnings
 from pathlib import Path
 
 import models
 import numpy as np
+from programs import in_child
 
 from gzkcore._util import linalg
 
@@ -79,9 +79,8 @@ def fill_buffers():
 def attempt(name, room):
     """Return what comes of an estimator in a child of this process."""
     work, unit = work_of(name)
-    taken, given = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def within_limit():
         try:
             fill_buffers()
             work(spread(unit, 40), 16)  # modules that are imported late
@@ -90,20 +89,15 @@ def attempt(name, room):
             limit(room)
             try:
                 work(X, WIDTH)
-                os.write(given, b"finished")
             except MemoryError:
-                os.write(given, b"MemoryError")
-            os._exit(0)
-        except BaseException:  # noqa: BLE001
+                return b"MemoryError"
+            else:
+                return b"finished"
+        except BaseException:  # the traceback needs memory
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
-            traceback.print_exc()
-        finally:
-            os._exit(1)
-    os.close(given)
-    said = os.read(taken, 100).decode()
-    os.close(taken)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return said if status == 0 else f"ended with {status}"
+            raise
+
+    return in_child(within_limit)
 
 
 if __name__ == "__main__":
