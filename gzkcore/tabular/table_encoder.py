@@ -150,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> Self:
         made = cls()
-        vars(made).update(data)
+        made.__dict__.update(data)
         if "columns_" in data:
             made.columns_ = [from_data(column) for column in data["columns_"]]
         return made
