@@ -294,7 +294,7 @@ class Directions:
 
     def folded(self, radial: RadialFunctions, dtype: Any) -> Folded:
         """Return the function from norms to the coefficients of `write`."""
-        return radial.folded(self.columns, functools.partial(self._coefficients, dtype.char))
+        return Folded(radial, self.columns, functools.partial(self._coefficients, dtype.char))
 
     def _matrix(self, char: str) -> Doubles | None:
         """Return the polynomials in powers, None if these lose too many digits."""

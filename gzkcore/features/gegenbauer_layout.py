@@ -197,7 +197,7 @@ class Layout:
         """Return the functions of the harmonics' factors and of each family's coefficients."""
         weights, exact = self.weights, None
         if self.tree is not None and weights is not None and self.nodes.size:
-            exact = radial.folded(self.functions, lambda values: values * weights)
+            exact = Folded(radial, self.functions, lambda values: values * weights)
         return exact, [family.folded(radial, dtype) for family in self.families]
 
 

@@ -52,16 +52,7 @@ class WithParts(BaseEstimator):
     parts: Parts
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, the kernels and their parameters as `kernel0__gamma`.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
+        """Return the parameters; with `deep`, those of the kernels too, as `kernel0__gamma`."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name, kernel in self._named_kernels().items():
@@ -191,15 +182,7 @@ class Product(OfParts):
     def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Product":
         """Return a copy with columns as lists of numbers, and kernels resolved on them.
 
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_samples, n_features)
-        names : array-like of str of shape (n_features,), optional
-            The names that columns may be given by.
-
-        Returns
-        -------
-        Product
+        Columns may be given by their `names`.
         """
         labels = None if names is None else np.asarray(names)
         return Product([

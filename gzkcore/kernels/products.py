@@ -195,13 +195,7 @@ class KernelOperator(LinearOperator):
         return operator
 
     def diagonal(self) -> Doubles:
-        """Return k(x, x) of every row of X.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            ValueError if this is K(X, Y).
-        """
+        """Return k(x, x) of every row of X; raise ValueError if this is K(X, Y)."""
         if self.Y is not None:
             raise ValueError(
                 "this operator is K(X, Y), and only K(X, X) has a diagonal; make it without Y"

@@ -275,11 +275,7 @@ class RadialFunctions:
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
         """Return functions (n, len(columns)) at norms, on the shell by piecewise polynomials."""
-        return self.folded(columns, lambda values: values)(norms, dtype)
-
-    def folded(self, columns: Integers, fold: Callable[[Doubles], Doubles]) -> "Folded":
-        """Return a linear function of the values at a norm; `fold` maps rows of values."""
-        return Folded(self, columns, fold)
+        return Folded(self, columns, lambda values: values)(norms, dtype)
 
     def prepared(self, groups: Sequence[Integers]) -> "RadialFunctions":
         """Return these functions with one table for several groups of columns.
@@ -307,7 +303,10 @@ class RadialFunctions:
 
 
 class Folded:
-    """A linear function of the radial functions at a norm, which is applied to their tables."""
+    """A linear function of the radial functions at a norm, which is applied to their tables.
+
+    `fold` maps rows of values.
+    """
 
     def __init__(
         self, radial: RadialFunctions, columns: Integers, fold: Callable[[Doubles], Doubles]
