@@ -6,15 +6,16 @@
               families, radial    truncation
            -> learned parts -> marginal likelihood -> learned: what y says of its lengths
 
-- `shift_invariant`, `dot_product`, `zonal`, `general`: the families; `base`: what all share
+- `shift_invariant`, `dot_product`, `zonal`: the families; `base`: what all share
+- `general`: kernels from outside, by radial functions, a function of rows, or their values
 - `product`, `sum`, `transformed`: kernels made of kernels
 - `aliases`: kernels by name
 - `families`, `radial`, `truncation`: radial functions, and where their series may stop
 - `learned`, `learned_parts`, `marginal_likelihood`: what is learned from y
-- `products`, `slopes`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
+- `products`, `slopes`: K(X, Y) V and its slopes, without storing K
 - `fast_sums`, `split`: the same in linear time, for places
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
-- `tile_matrix`: the matrix of a kernel from tiles, which a call returns; `points`: rows, checked
+- `tile_matrix`: the matrix of a kernel by tiles; `points`: checked rows
 """
 
 import lazy_loader as _lazy
