@@ -229,7 +229,7 @@ def _all_columns(
 
 def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
     """Return the kinds of columns that options name, as `TableEncoder` takes them."""
-    from gzkcore.tabular.columns.chosen import check_chosen
+    from gzkcore.tabular.columns.kinds import check_chosen
 
     kinds: dict[str, Any] = {}
     for option in options:

@@ -25,8 +25,9 @@ from gzkcore.rows.values import Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.columns.category import doubt_of_texts
 from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
-from gzkcore.tabular.columns.chosen import DEGREES, SCALES
+from gzkcore.tabular.columns.kinds import KINDS
 from gzkcore.tabular.columns.left_out import is_no_column, reason_of
+from gzkcore.tabular.columns.number import DEGREES
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -59,8 +60,6 @@ LEFT_OUT = {
     "index": "they have no name and hardly a value (--keep {} takes them back)",
     "names": "more than half of their texts differ (--as NAME=category keeps one)",
 }
-# What files must hold for a kind that is chosen; for others they hold text.
-FILE_KINDS = {"date": DATE, **dict.fromkeys((*SCALES, *DEGREES), NUMBER)}
 NO_KINDS: Mapping[str, Any] = {}  # that a user has chosen
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
@@ -427,7 +426,8 @@ def _tell_texts(cells: Cells, texts: Values, say: Say) -> None:
 
 def _kinds_in_files(chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return what files must hold for the kinds of columns that are chosen."""
-    return {name: FILE_KINDS.get(str(kind), TEXT) for name, kind in chosen.items()}
+    in_files = {choice: kind.IN_FILES for kind in KINDS for choice in kind.CHOICES}
+    return {name: in_files.get(str(choice), TEXT) for name, choice in chosen.items()}
 
 
 def _chosen_of(inputs: Inputs, chosen: Mapping[str, Any]) -> dict[str, Any]:

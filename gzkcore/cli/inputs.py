@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame, typed
-from gzkcore.rows.text import DATE, NUMBER, TEXT
 from gzkcore.sphere.globe import from_west, off_globe
 from gzkcore.tabular.columns.place import Place
 from gzkcore.tabular.fitted_table import FittedTable
-
-# What files have to hold for a column of a kind, see `gzkcore.rows.frames`.
-KINDS = {"number": NUMBER, "date": DATE, "place": NUMBER}
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ def inputs_of(model: Any) -> Inputs:
     """Return the columns that a fitted model needs; latitude before longitude if these are all."""
     columns = [column for column in model.encoder_.columns_ if column.encoded_names]
     named = {
-        name: (int(place), KINDS.get(column.kind, TEXT))
+        name: (int(place), column.IN_FILES)
         for column in columns
         for name, place in zip(column.names, column.inputs, strict=True)
     }

@@ -23,9 +23,8 @@ from gzkcore._util.wording import counted
 from gzkcore.rows.values import Values, missing_of
 
 from .columns.cells import Cells, cells_of
-from .columns.chosen import as_chosen, check_chosen
 from .columns.column import Column, Drift
-from .columns.kinds import KINDS, column_of, from_data, to_data
+from .columns.kinds import KINDS, as_chosen, check_chosen, column_of, from_data, to_data
 from .columns.left_out import LeftOut, is_no_column
 from .columns.place import (
     Place,
@@ -278,8 +277,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unknown = np.zeros((len(rows[0]), self.n_features_in_), dtype=bool)
         parts: list[Doubles] = []
         for column, values, drift in zip(self.columns_, rows, drifts, strict=True):
-            parts.append(column.encode(values, drift))
-            unknown[:, column.inputs] = column.unknown(values)
+            own = column.unknown(values)
+            drift.add(values, own)
+            unknown[:, column.inputs] = own
+            parts.append(column.encode(values))
         if self._drifts is None:
             for remark in filter(None, (drift.remark() for drift in drifts)):
                 warn(remark)
@@ -335,10 +336,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
         """Return which encoded rows have a number that was filled in."""
-        ends = np.cumsum([len(column.encoded_names) for column in self.columns_])
-        marks = [
-            end - 1 for end, column in zip(ends, self.columns_, strict=True) if column.fills_in
-        ]
+        marks = self.groups().columns_of("missing")
         return np.asarray((rows[:, marks] > 0).any(axis=1))
 
     def has_logarithms(self) -> bool:

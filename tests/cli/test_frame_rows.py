@@ -635,7 +635,7 @@ def test_a_kind_of_column_may_be_chosen(capsys):
     [
         ("a=category,x", "'0' in row 0, which is none of the levels"),
         ("b=category", "there is no column 'b'"),
-        ("a=text", "must be one of number, log"),
+        ("a=text", "must be one of drop, number, log"),
         ("y=category", "y is no column that is predicted from"),
         ("c=number", "column 'c': the value is 'u'"),
     ],

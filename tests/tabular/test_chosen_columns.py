@@ -105,7 +105,7 @@ def test_a_saved_index_and_names_of_rows_may_be_kept():
     ("columns", "told"),
     [
         ({"zap": "category"}, "'zap', which is no column of X; did you mean 'zip'"),
-        ({"zip": "categories"}, "'categories' must be one of number, log, linear, category, date"),
+        ({"zip": "categories"}, "'categories' must be one of drop, number, log, linear, latitude"),
         ({"zip": ["a"]}, "a list of two or more different levels"),
         ({"grade": "number"}, "'grade' can't be a number.*it has '(low|mid|high)'"),
         ({"size": "date"}, "'size' can't be a date"),

@@ -6,7 +6,8 @@
 
 - `cells`: the values of a column as they come, and what text among them means
 - `column`: the protocol of a kind: `of`, `read`, `encode`, `parts`, `slopes`, `drift`, `remarks`
-- `left_out`, `category`, `date`, `number`, `place`: the kinds
+- `left_out`, `number`, `date`, `category`, `place`: the kinds
+- `kinds`: the table of kinds, and the choice of one by a user
 
 To add a kind, write its file and add its class to `KINDS` in `kinds`.
 """

@@ -11,7 +11,6 @@ other text than True and False.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +57,23 @@ class Category(Column):
     )
     kind = "category"
     HOLDS = (LEVELS, TEXTS)
+    CHOICES = ("category",)
 
     first: str | None = None
     order: list[str] | None = None
+
+    @classmethod
+    def as_chosen(cls, cells: Cells) -> Cells:
+        """Return cells as levels; raise if one is not in their order."""
+        cells = cells.as_levels()
+        new = [text not in {*(cells.order or [text]), ""} for text in cells.texts]
+        if any(new):
+            row = int(np.argmax(new))
+            raise ValueError(
+                f"column {cells.name!r} has {cells.texts[row]!r} in row {row}, which is none of "
+                f"the levels {cells.order}; add it to columns[{cells.name!r}]"
+            )
+        return cells
 
     def learn(self, cells: Cells) -> None:
         """Learn the levels, and their order if the table knows it."""
@@ -103,23 +116,19 @@ class Category(Column):
         spelt = SPELT | BOOLEANS
         return np.array([spelt.get(text.lower(), text) for text in texts], dtype=object)
 
-    def encode(self, values: Values, drift: Any) -> Doubles:
+    def encode(self, values: Values) -> Doubles:
         """Return encoded rows."""
-        drift.add(values, self.unknown(values)[:, 0] & (values != ""))
-        return self._encoded(values)
-
-    def _encoded(self, texts: Values) -> Doubles:
         codes = self._codes()
         places = {level: place for place, level in enumerate(self.levels)}
-        encoded = np.zeros((len(texts), codes.shape[1]))
-        known = [(row, places[text]) for row, text in enumerate(texts) if text in places]
+        encoded = np.zeros((len(values), codes.shape[1]))
+        known = [(row, places[text]) for row, text in enumerate(values) if text in places]
         if known:
             rows, levels = np.transpose(known)
             encoded[rows] = codes[levels]
         if self.order is None:
             return encoded
         ranks = {level: (rank - self.mean) / self.scale for rank, level in enumerate(self.order)}
-        return np.column_stack([[ranks.get(text, 0.0) for text in texts], encoded])
+        return np.column_stack([[ranks.get(text, 0.0) for text in values], encoded])
 
     def _codes(self) -> Doubles:
         """Return what encodes each level, of shape (n_levels, n_columns)."""
@@ -136,7 +145,7 @@ class Category(Column):
 
     def variants(self) -> Doubles | None:
         """Return the encodings of the frequent levels."""
-        return self._encoded(np.array(self.all_levels[:FREQUENT], dtype=object))
+        return self.encode(np.array(self.all_levels[:FREQUENT], dtype=object))
 
     def drift(self) -> Drift:
         """Return what collects levels that the fit has not seen."""
@@ -163,10 +172,11 @@ class LevelDrift(Drift):
         self.column = column
         self.n_rows, self.example = 0, ""
 
-    def add(self, texts: Values, new: NDArray[np.bool_]) -> None:
-        """Add levels, and which of them are new."""
+    def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
+        """Add levels, and which of them are new; "" is missing."""
+        new = unknown[:, 0] & (values != "")
         if new.any():
-            self.example = self.example or texts[int(np.argmax(new))]
+            self.example = self.example or values[int(np.argmax(new))]
             self.n_rows += int(new.sum())
 
     def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:

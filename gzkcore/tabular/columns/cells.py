@@ -52,7 +52,7 @@ class Cells:
     values: Values
     holds: str  # one of those above
     place: int = 0  # of the column in the table
-    chosen: str = ""  # the kind that the user has chosen, see `chosen`
+    chosen: str = ""  # the kind that the user has chosen, see `kinds`
     left_out: str = ""  # why the column is left out whatever its values, see `LeftOut`
     looked_at: bool = False  # whether the command has read text, and left out what predicts nothing
     logarithms: bool = True  # whether numbers may be encoded by their logarithms
@@ -145,6 +145,36 @@ class Cells:
                 f"column {self.name!r} had {holds} in fit, but has {has}; pass {holds}{remedy}"
             )
         return values
+
+    def as_numbers(self) -> "Cells":
+        """Return the values as numbers or durations, or raise."""
+        cells: Cells | None = self
+        if self.holds in (LEVELS, TEXTS):
+            cells = self.meaning(NUMBER)
+        if cells is None or cells.holds not in (NUMBERS, DURATIONS):
+            raise self._no("number")
+        return cells
+
+    def as_dates(self) -> "Cells":
+        """Return the values as dates, or raise."""
+        cells: Cells | None = self
+        if self.holds in (LEVELS, TEXTS):
+            cells = self.meaning(DATE)
+        elif self.holds == NUMBERS and (days := days_of(self.values, surely=True)):
+            cells = self._as_meant(days)
+        if cells is None or cells.holds != DATES:
+            raise self._no("date")
+        return cells
+
+    def _no(self, kind: str) -> ValueError:
+        """Return the error of values that are none of a kind that was chosen."""
+        there = self.values[~self.missing]
+        holds_times = self.holds in (DATES, DURATIONS) or not len(there)
+        example = self.holds if holds_times else repr(there[0])
+        return ValueError(
+            f"column {self.name!r} can't be a {kind}, as columns[{self.name!r}] says: it has "
+            f"{example}; choose another kind, or convert it"
+        )
 
 
 def cells_of(

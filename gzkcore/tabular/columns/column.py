@@ -11,6 +11,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.state import ints, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
+from gzkcore.rows.text import TEXT
 from gzkcore.rows.values import Values
 
 from .cells import Cells
@@ -18,6 +19,9 @@ from .cells import Cells
 
 class Drift:
     """How new rows differ from the fit in a column; rows may be added piece by piece."""
+
+    def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
+        """Add the values of rows, as `Column.read` returns them, and which of them are unknown."""
 
     def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
         """Return what is unlike the fit, if anything is; rows are counted from `start`."""
@@ -46,8 +50,9 @@ class Column(ABC):
 
     kind: ClassVar[str]
     HOLDS: ClassVar[tuple[str, ...]] = ()  # what cells of this kind hold
+    CHOICES: ClassVar[tuple[str, ...]] = ()  # by which users may choose this kind
+    IN_FILES: ClassVar[str] = TEXT  # what files must hold for it, see `gzkcore.rows.frames`
     doubts: Sequence[Remark] = ()
-    fills_in = False  # whether the last encoded column marks rows whose value was missing
 
     def __init__(self, name: str, place: int) -> None:
         self.names, self.inputs = [name], np.array([place])
@@ -69,13 +74,23 @@ class Column(ABC):
         made.learn(cells)
         return made
 
+    @classmethod
+    def as_chosen(cls, cells: Cells) -> Cells:
+        """Return cells that a user has chosen to be of this kind as such, or raise."""
+        return cells
+
     def learn(self, cells: Cells) -> None:
         """Learn from the cells of the fit how to encode others."""
         raise NotImplementedError
 
     @abstractmethod
     def parts(self) -> list[tuple[str, list[str]]]:
-        """Return the groups of encoded columns: the kind of each group, and its columns' names."""
+        """Return the groups of encoded columns: the kind of each group, and its columns' names.
+
+        A kernel may have a length for each group. "number" and "date" may have a linear trend,
+        "period" is left out if it hardly matters, "missing" marks rows that were filled in, and
+        "levels" may have lengths of their own; any other kind only groups.
+        """
 
     def own_lengths(self, kind: str, width: int) -> int:
         """Return how many columns of a group may have a length of their own; 0: all share one."""
@@ -90,12 +105,9 @@ class Column(ABC):
         """Return the values of new rows in the form of those of the fit, or raise."""
         return cells[0].values
 
-    def encode(self, values: Values, drift: Drift) -> Doubles:
-        """Return encoded rows (n, n_columns) of values that `read` has returned.
-
-        `drift` is told what they look like.
-        """
-        return np.empty((len(values), 0))
+    @abstractmethod
+    def encode(self, values: Values) -> Doubles:
+        """Return encoded rows (n, n_columns) of values that `read` has returned."""
 
     def slopes(self, values: Values) -> Doubles | None:
         """Return derivatives (n, n_inputs, n_columns) of the encoded columns by the input columns.

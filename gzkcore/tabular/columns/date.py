@@ -10,6 +10,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.state import sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore.rows.dates import DAY_SECONDS
+from gzkcore.rows.text import DATE
 from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.tabular.remarks import done
 
@@ -36,6 +37,13 @@ class Date(Number):
     _state = stored(periods=sequence(text(*PERIODS)))
     kind = "date"
     HOLDS = (DATES,)
+    CHOICES = ("date",)
+    IN_FILES = DATE
+
+    @classmethod
+    def as_chosen(cls, cells: Cells) -> Cells:
+        """Return cells as dates, or raise."""
+        return cells.as_dates()
 
     def learn(self, cells: Cells) -> None:
         """Learn how to standardise dates, and which periods they have."""

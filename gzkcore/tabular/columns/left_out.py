@@ -8,6 +8,8 @@
 - "dropped": as asked.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from gzkcore._util.remark import Remark
@@ -19,7 +21,7 @@ from gzkcore.tabular.remarks import done
 
 from .category import doubt_of_texts
 from .cells import LEVELS, NUMBERS, TEXTS, Cells
-from .column import Column, Drift
+from .column import Column
 
 REASONS = {  # and what is said of such columns
     "constant": "left out because they are constant",
@@ -43,6 +45,7 @@ class LeftOut(Column):
 
     _state = stored(reason=text(*REASONS), alone=flag().if_there())
     kind = "left out"
+    CHOICES = ("drop",)
 
     reason: str
     alone = False
@@ -62,11 +65,16 @@ class LeftOut(Column):
             made.doubt(Remark("index", made.names, seems, remedy))
         return made
 
+    @classmethod
+    def as_chosen(cls, cells: Cells) -> Cells:
+        """Return cells that are dropped."""
+        return replace(cells, left_out="dropped")
+
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return a column of zeros where all are left out."""
         return [("number", [self.name])] if self.alone else []
 
-    def encode(self, values: Values, drift: Drift) -> Doubles:
+    def encode(self, values: Values) -> Doubles:
         """Return zeros where all columns are left out, else nothing."""
         return np.zeros((len(values), int(self.alone)))
 

@@ -8,7 +8,7 @@ count for this rule. A missing number becomes the median, and a 1 in an extra co
 
 import math
 from collections import Counter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from gzkcore._util.state import doubles, flag, number, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.rows.dates import DAY_SECONDS, about_days
+from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
 from gzkcore.sphere.globe import from_west
 from gzkcore.tabular.remarks import done
@@ -26,6 +27,7 @@ from gzkcore.tabular.remarks import done
 from .cells import DATES, DURATIONS, NUMBERS, Cells
 from .column import Column, Drift
 
+DEGREES = ("latitude", "longitude")  # numbers that are chosen to be a place
 # A value farther out than this, in standard deviations, makes a column one of ranks.
 OUTLYING = 10.0
 # One of n values lies at most sqrt(n - 1) standard deviations out: of few values, this share of it
@@ -87,6 +89,8 @@ class Number(Column):
     )
     kind = "number"
     HOLDS: ClassVar[tuple[str, ...]] = (NUMBERS, DURATIONS)
+    CHOICES: ClassVar[tuple[str, ...]] = ("number", "log", "linear", *DEGREES)
+    IN_FILES = NUMBER
 
     holds: str
     form: list[str]
@@ -100,6 +104,11 @@ class Number(Column):
     quantiles: Doubles | None = None
     code: float | None = None
     west: float | None = None
+
+    @classmethod
+    def as_chosen(cls, cells: Cells) -> Cells:
+        """Return cells as numbers, or raise."""
+        return cells.as_numbers()
 
     def learn(self, cells: Cells) -> None:
         """Learn how to standardise numbers, or their logarithms."""
@@ -176,9 +185,8 @@ class Number(Column):
         """Return values with the median where they are missing."""
         return np.where(np.isnan(values), self.fill, values)
 
-    def encode(self, values: Values, drift: Any) -> Doubles:
+    def encode(self, values: Values) -> Doubles:
         """Return encoded rows."""
-        drift.add(values)
         known = scored = self.filled(values)
         if self.unit:
             scored = logarithms(scored, self.unit)
@@ -259,7 +267,7 @@ class NumberDrift(Drift):
         self.like_fit = np.zeros(len(FACTORS))  # how many are if multiplied
         self.least, self.most = np.inf, -np.inf
 
-    def add(self, values: Doubles) -> None:
+    def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
         """Add numbers, NaN where they are missing."""
         column = self.column
         low, high, small = column.low / 2, column.high / 2, column.small / 2

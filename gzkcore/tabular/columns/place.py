@@ -16,15 +16,15 @@ from gzkcore._util.state import doubles, stored
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 from gzkcore.features.base import plain_output
+from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
 from gzkcore.tabular.remarks import done
 
 from .cells import NUMBERS, Cells
-from .chosen import DEGREES
-from .column import Column, Drift
+from .column import Column
 from .left_out import LeftOut
-from .number import Number
+from .number import DEGREES, Number
 
 RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes go
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
@@ -49,6 +49,7 @@ class Place(Column):
 
     _state = stored(fill=doubles(2))
     kind = "place"
+    IN_FILES = NUMBER
 
     def __init__(self, latitude: Number, longitude: Number) -> None:
         self.names = [latitude.name, longitude.name]
@@ -63,7 +64,7 @@ class Place(Column):
         """Return latitudes and longitudes, (n, 2)."""
         return np.column_stack([column.read_as(NUMBERS, []) for column in cells])
 
-    def encode(self, values: Values, drift: Drift) -> Doubles:
+    def encode(self, values: Values) -> Doubles:
         """Return points of the unit sphere."""
         return on_sphere(self._filled(values))
 
