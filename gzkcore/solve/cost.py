@@ -25,7 +25,7 @@ from gzkcore.passes.tiles import ALL_SUMS_BYTES, FEATURES_BYTES
 from gzkcore.rows.survey import SAMPLE_ROWS
 
 from .centers import IN_MEMORY_BYTES, MOST_SAMPLE, PART_ROWS, ROOTS
-from .near_landmarks import SEEN
+from .near_landmarks import LANDMARKS_SEEN
 from .preconditioners import (
     FEW_COLUMNS,
     LEAST_IN_SINGLE,
@@ -81,7 +81,7 @@ def preconditioner_bytes(n_rows: int, dim: int, alpha: float) -> float:
         return 16.0 * n_rows**2
     dtype = np.dtype(np.float32 if alpha >= LEAST_IN_SINGLE else np.float64)
     if dim <= FEW_COLUMNS:
-        count, seen = count_landmarks(n_rows, dim), SEEN + NEIGHBOURS
+        count, seen = count_landmarks(n_rows, dim), LANDMARKS_SEEN + NEIGHBOURS
         of_rows = n_rows * (9 * seen + 20 + dtype.itemsize * seen)
         return of_rows + 8.0 * FACTORS * count**2 + TILES
     count = most_components(n_rows, dim, dtype)

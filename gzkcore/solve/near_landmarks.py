@@ -17,7 +17,7 @@ __all__ = ["NearLandmarks"]
 
 # A row sees so many landmarks: with 31 neighbours and itself five vectors of 16. With 32 a Gaussian
 # took 12 steps instead of 10; with 64 it took one less on the sphere, and one more on clusters.
-SEEN = 48
+LANDMARKS_SEEN = 48
 # This share of the largest k(x, x) is added to the diagonal of the landmarks' matrix: thousands of
 # landmarks have eigenvalues below rounding, and the matrix of those that a row sees is factored in
 # the arithmetic of the factor. In single precision 1e-4 took 9 steps where 1e-5 took 10.

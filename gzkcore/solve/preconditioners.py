@@ -38,7 +38,7 @@ from gzkcore.passes.kernel_passes import Sums, sum_tiles
 from gzkcore.passes.tiles import width_of
 
 from .far_features import FarFeatures, far_part
-from .near_landmarks import SEEN, NearLandmarks
+from .near_landmarks import LANDMARKS_SEEN, NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
 from .solve import NotPositiveDefinite, OfColumns, check_noise, conjugate_gradients
@@ -587,7 +587,7 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
         return _by_features(problem, _fitted(preconditioner, problem.X), pairs)
     elif pairs is not None and dim <= FEW_COLUMNS:
         count = min(problem.most, count_landmarks(n, dim))
-        n_neighbours, n_seen = problem.n_neighbours, SEEN
+        n_neighbours, n_seen = problem.n_neighbours, LANDMARKS_SEEN
         if problem.sums is not None:
             far = far_part(problem.sums, problem.shifts, problem.noise)
             if far is not None and far.cost < _cost_of_near(problem.sums, len(problem.shifts)):

@@ -34,7 +34,7 @@ FEWEST_ROWS = 10  # Fewer rows have no edge.
 # One row in ONE_IN is at the edge; of fewer than 50 rows five are, but no more than a fifth.
 ONE_IN = 10
 MOST_AT_EDGE = 1 / 3  # Rows as far as the nearest one at the edge are there too, up to this share.
-ROUNDING = 1e-8  # Axes with a smaller share of the largest singular value are rounding errors.
+ROUNDED_AXIS = 1e-8  # Axes with a smaller share of the largest singular value are rounding errors.
 # A model ties with the best if its error is at most TIE times as large, and larger by no more than
 # one standard error. With fewer than FEW rows to fit to it is TIE_OF_FEW, and two standard errors.
 TIE, TIE_OF_FEW, FEW = 1.005, 1.1, 200
@@ -94,7 +94,7 @@ def _leverages(columns: Doubles) -> Doubles:
     """Return how far rows are from the middle of the columns; 0 where there are too few rows."""
     with limit_blas(1):
         axes, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
-    axes = axes[:, sizes > ROUNDING * sizes.max(initial=0)]
+    axes = axes[:, sizes > ROUNDED_AXIS * sizes.max(initial=0)]
     if 2 * axes.shape[1] > len(columns):
         return np.zeros(len(columns))
     return np.asarray(np.square(axes).sum(axis=1))

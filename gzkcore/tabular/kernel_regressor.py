@@ -29,7 +29,7 @@ from .table_learner import TableLearner, warn_of_order
 __all__ = ["KernelRegressor"]
 
 FEWEST_LEVELS = 8  # So many levels or more say how a new one varies; fewer, how far it may be.
-ROUNDING = 4e-16  # Standard deviations are no smaller than this share of predictions.
+LEAST_DEVIATION = 4e-16  # Standard deviations are no smaller than this share of predictions.
 
 
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
@@ -286,7 +286,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             mean = self._in_units(predicted)
             std = self._corrected(std, rows, unknown)
             varies = self._scales > 0
-            std = np.maximum(std, ROUNDING * varies * (np.abs(mean) + self._scales))
+            std = np.maximum(std, LEAST_DEVIATION * varies * (np.abs(mean) + self._scales))
         shape = mean.shape[:1] if self._flat else mean.shape
         return mean.reshape(shape), std.reshape(shape)
 
