@@ -233,12 +233,15 @@ def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
 
     kinds: dict[str, Any] = {}
     for option in options:
-        name, _, kind = option.rpartition("=")
+        name, equals, kind = option.rpartition("=")
+        if not equals or name in kinds:
+            twice = f"; {name} has a kind already" if equals else ""
+            raise ValueError(f"--as {option} must be COLUMN=KIND, once for each column{twice}")
         levels = names_in(kind)
         kinds[name] = levels if len(levels) > 1 else kind
     table.require([*kinds])
     try:
-        return check_chosen(kinds, table.names)
+        return check_chosen(kinds, table.names, named=True)
     except ValueError as error:
         raise ValueError(f"--as: {error}") from None
 

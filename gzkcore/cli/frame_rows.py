@@ -386,7 +386,8 @@ def _prepared(
     cells, _ = cells_of(Frame({name: whole[name] for name in columns}))
     reasons = {}
     for column in cells:
-        column.chosen = "yes" if column.name in chosen else ""
+        choice = chosen.get(column.name, "")
+        column.chosen = choice if isinstance(choice, str) else "category"
         is_none = column.name in table.doubtful and is_no_column(column)
         reasons[column.name] = "index" if is_none else reason_of(column)
         if kinds[column.name] == TEXT and not (is_none or column.chosen):
@@ -427,7 +428,11 @@ def _tell_texts(cells: Cells, texts: Values, say: Say) -> None:
 def _kinds_in_files(chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return what files must hold for the kinds of columns that are chosen."""
     in_files = {choice: kind.IN_FILES for kind in KINDS for choice in kind.CHOICES}
-    return {name: in_files.get(str(choice), TEXT) for name, choice in chosen.items()}
+    return {
+        name: in_files[choice] if isinstance(choice, str) else TEXT
+        for name, choice in chosen.items()
+        if choice != "drop"
+    }
 
 
 def _chosen_of(inputs: Inputs, chosen: Mapping[str, Any]) -> dict[str, Any]:

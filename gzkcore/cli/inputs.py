@@ -81,7 +81,13 @@ def inputs_of(model: Any) -> Inputs:
 
 def forms_of(model: Any) -> dict[str, list[str]]:
     """Return how text has the numbers and dates of columns written, by column."""
-    return {column.name: getattr(column, "form", []) for column in model.encoder_.columns_}
+    return {
+        name: form
+        for column in model.encoder_.columns_
+        for name, form in zip(
+            column.names, getattr(column, "forms", [getattr(column, "form", [])]), strict=True
+        )
+    }
 
 
 def place_of(model: Any) -> Place | None:

@@ -249,6 +249,9 @@ def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integer
         return _of_text(table, name, texts, kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
         return np.asarray(column.cast(pa.timestamp("us"), safe=False))
+    if kind == TEXT and pa.types.is_integer(of):  # doubles don't tell all of them apart
+        texts = column.cast(of).cast(pa.large_string())
+        return np.array(texts.to_pylist(), dtype=object)
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
         values = _finite(table, name, np.asarray(numbers), rows)
@@ -354,7 +357,9 @@ def _of_text(
     meaning = None
     try:
         if kind != TEXT:
-            meaning = meaning_of(values, there, reading, kind, table.forms.get(name))
+            chosen = kind is not None and name not in table.forms  # a fit's have a form
+            known = table.forms.get(name)
+            meaning = meaning_of(values, there, reading, kind, known, chosen=chosen)
     except DoubtError as doubt:
         raise table.in_doubt([rows[row] for row in doubt.rows(values)], name, str(doubt)) from None
     if meaning is None and name == table.of_numbers:

@@ -110,11 +110,14 @@ def meaning_of(
     reading: Reading,
     kind: str | None = None,
     form: list[str] | None = None,
+    *,
+    chosen: bool = False,
 ) -> Meaning | None:
     """Return what nearly all texts of a column mean, None if they are just text.
 
     `there` says which rows have a text. Kind and form are those of the column in the fit, if there
-    was one. Raises DoubtError if numbers or dates have two readings.
+    was one; or the kind is one that a user has `chosen`. Raises DoubtError if numbers or dates have
+    two readings.
     """
     if marks := reading.marks & {*texts[there].tolist()}:
         there = there & ~np.array([text in marks for text in texts], dtype=bool)
@@ -123,12 +126,12 @@ def meaning_of(
         return None
     meaning = None
     if kind in (None, DATE):
-        meaning = _dates(texts, there, some, reading, form)
+        meaning = _dates(texts, there, some, reading, form, chosen)
     if meaning is None and kind in (None, NUMBER):
-        meaning = _numbers(texts, there, some, reading, kind, form)
+        meaning = _numbers(texts, there, some, reading, None if chosen else kind, form)
     if meaning is None or meaning.wrong.sum() > FEW * len(some):
         return None
-    return meaning if kind in (None, DATE) else meaning._replace(notes=[])
+    return meaning if chosen or kind in (None, DATE) else meaning._replace(notes=[])
 
 
 def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
@@ -143,14 +146,14 @@ def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
 
 def _dates(
     texts: Values, there: NDArray[np.bool_], some: list[str], reading: Reading,
-    known: list[str] | None,
+    known: list[str] | None, chosen: bool,
 ) -> Meaning | None:  # fmt: skip
     """Return the dates in texts, None if some of them are mostly none."""
     tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
     of_fit = [form for form in (known or [])[:1] if form != NEITHER]
     forms = [*filter(None, [reading.date_format]), *of_fit]
     if not {*forms} - {*ORDERS} and 2 * sum(map(str.isdecimal, tried)) > len(tried):
-        meant = days_of(_parsed(texts, there, as_number), surely=known is not None)
+        meant = days_of(_parsed(texts, there, as_number), surely=chosen or known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
     for form in forms:

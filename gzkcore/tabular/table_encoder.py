@@ -6,7 +6,7 @@ and how it is encoded.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from gzkcore.rows.values import Values, missing_of
 
 from .columns.cells import Cells, cells_of
 from .columns.column import Column, Drift
-from .columns.kinds import KINDS, as_chosen, check_chosen, column_of, from_data, to_data
+from .columns.kinds import KINDS, as_chosen, check_chosen, column_of, dropped_of, from_data, to_data
 from .columns.left_out import LeftOut, is_no_column
 from .columns.place import (
     Place,
@@ -156,11 +156,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         inputs = np.sort(np.concatenate([[], *(column.inputs for column in self.columns_)]))
-        width = sum(len(column.encoded_names) for column in self.columns_)
         if not np.array_equal(inputs, np.arange(self.n_features_in_)):
             raise ValueError("has not each of its input columns once in columns_")
-        if width != len(self.sources_):
-            raise ValueError(f"has {width} encoded columns, but sources_ of {len(self.sources_)}")
+        if any(len(column.names) != len(column.inputs) for column in self.columns_):
+            raise ValueError("has a column with more names than inputs, or fewer")
+        if not np.array_equal(self.sources_, _sources_of(self.columns_)):
+            raise ValueError("has sources_ other than those of its columns_")
 
     @all_or_nothing
     def fit(self, X: Data, y: Any = None) -> Self:
@@ -179,9 +180,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_choice("missing", self.missing, (IMPUTE, RAISE))
         check_bool("logarithms", self.logarithms)
         forget(self)
-        dropped = [str(name) for name, kind in dict(self.columns or {}).items() if kind == "drop"]
-        cells, named = cells_of(X, skipped=dropped)
-        kinds = check_chosen(self.columns, [column.name for column in cells])
+        cells, named = cells_of(X, skipped=dropped_of(self.columns))
+        kinds = check_chosen(self.columns, [column.name for column in cells], named)
         for place, column in enumerate(cells):
             column.place, column.logarithms = place, self.logarithms
             if column.name in kinds:
@@ -198,8 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(left_out) == len(columns):
             # Nothing tells rows apart: one column of zeros makes them all alike.
             left_out[0].alone = True
-        widths = [len(column.encoded_names) for column in columns]
-        self.sources_ = np.repeat([column.inputs[0] for column in columns], widths)
+        self.sources_ = _sources_of(columns)
         self.on_sphere_ = {type(column) for column in columns} - {LeftOut} == {Place}
         if named:
             self.feature_names_in_ = np.array([column.name for column in cells], dtype=object)
@@ -295,7 +294,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         rows, unknown = self._encode(values)
         slopes = [column.slopes(v) for column, v in zip(self.columns_, values, strict=True)]
         degrees = degrees_as_numbers(self.columns_)
-        if len(degrees) == 2 and degrees[1].west is not None:
+        if degrees and degrees[1].west is not None:
             by_kilometres(self.columns_, slopes, values[self.columns_.index(degrees[0])])
         places = sorted(
             int(place)
@@ -385,3 +384,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {width} features, but {caller} is expecting {self.n_features_in_} features "
                 f"as input; {SAME_COLUMNS}"
             )
+
+
+def _sources_of(columns: Sequence[Column]) -> Integers:
+    """Return the first input column of each encoded column."""
+    widths = [len(column.encoded_names) for column in columns]
+    return np.repeat([int(column.inputs[0]) for column in columns], widths)

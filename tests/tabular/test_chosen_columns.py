@@ -81,7 +81,7 @@ def test_places_may_have_any_name_and_lie_in_a_region():
     np.testing.assert_allclose(points[:, 2], np.sin(np.radians(table["north"])))
     with pytest.raises(ValueError, match="row 3: latitude 91 is outside"):
         TableEncoder(columns=kinds).fit(table.assign(north=[*range(88, 92), *table["north"][4:]]))
-    with pytest.raises(ValueError, match="1 latitudes and 0 longitudes"):
+    with pytest.raises(ValueError, match="1 latitude and 0 longitudes"):
         TableEncoder(columns={"north": "latitude"}).fit(table)
 
 
@@ -106,7 +106,7 @@ def test_a_saved_index_and_names_of_rows_may_be_kept():
     [
         ({"zap": "category"}, "'zap', which is no column of X; did you mean 'zip'"),
         ({"zip": "categories"}, "'categories' must be one of drop, number, log, linear, latitude"),
-        ({"zip": ["a"]}, "a list of two or more different levels"),
+        ({"zip": ["a"]}, "a list of two or more levels"),
         ({"grade": "number"}, "'grade' can't be a number.*it has '(low|mid|high)'"),
         ({"size": "date"}, "'size' can't be a date"),
         ({"grade": "date"}, "'grade' can't be a date"),
@@ -138,3 +138,90 @@ def test_learners_take_kinds_and_keep_them_in_files(learner, tmp_path):
     again = load(tmp_path / "model.gzk")
     assert again.columns == kinds
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_numbers_that_are_chosen_are_no_places():
+    rng = np.random.default_rng(0)
+    world = pd.DataFrame({"lat": rng.uniform(-80, 80, 99), "lon": rng.uniform(-170, 170, 99)})
+    encoder = TableEncoder(columns={"lat": "linear", "lon": "linear"}).fit(world)
+    assert [c.kind for c in encoder.columns_] == ["number", "number"]
+    assert not any("places" in str(remark) for remark in encoder.remarks())
+
+
+def test_places_with_gaps_are_numbers_and_told():
+    table = frame()[["north", "east"]]
+    table.loc[3, "north"] = None
+    encoder = TableEncoder(columns={"north": "latitude", "east": "longitude"}).fit(table)
+    assert [c.kind for c in encoder.columns_] == ["number", "number"]
+    assert "Some of their values are missing" in str(encoder.remarks()[-1])
+
+
+def test_places_along_a_parallel_and_what_cannot_be_one():
+    kinds = {"north": "latitude", "east": "longitude"}
+    table = frame()[["north", "east"]].assign(north=47.0)
+    assert TableEncoder(columns=kinds).fit(table).on_sphere_
+    for wrong in (np.nan, pd.Timedelta("1h")):
+        with pytest.raises(ValueError, match=r"'north' can't be a latitude: it has (no value|dur)"):
+            TableEncoder(columns=kinds).fit(table.assign(north=wrong))
+
+
+def test_slopes_where_one_of_latitude_and_longitude_is_a_number():
+    table = pd.DataFrame({"lat": 45.0, "lon": np.arange(20.0), "z": np.arange(20.0) ** 2})
+    assert TableEncoder().fit(table)._with_slopes(table)[2] == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["{:.1f} kmpl", "{:.1f} %", "{:.3f}"])
+def test_text_of_numbers_is_read_and_told(text):
+    x = np.random.default_rng(0).uniform(1, 99, 80).round(1)
+    texts = [
+        text.format(value).replace(".", "." if "%" in text or "k" in text else ",") for value in x
+    ]
+    told = "read as" if text != "{:.3f}" else "holds numbers as text"
+    with pytest.warns(UserWarning, match=told):
+        chosen, _ = column("number", texts)
+    assert chosen.kind == "number"
+
+
+def test_integers_that_doubles_cannot_tell_apart_are_levels():
+    ids = 2**53 + np.arange(40) % 4
+    for values in (ids, ids.astype(object), pd.array(ids)):
+        assert len(column("category", values)[0].levels) == 4
+    assert column("category", np.array([0.1, 0.2, 0.3] * 5, np.float32))[0].levels[0] == "0.1"
+
+
+def test_levels_are_spelt_as_text_is():
+    assert column([False, True], ["false", "true"] * 5)[0].all_levels == ["True", "False"]
+    with pytest.raises(ValueError, match="differ as text"):
+        column([1, "1", 2], [1, 2] * 5)
+
+
+@pytest.mark.parametrize("kind", ["number", "date", "log", "category"])
+@pytest.mark.parametrize("none", [None, np.nan, "", "NA"])
+def test_a_column_without_values_is_left_out(kind, none):
+    table = pd.DataFrame({"a": [none] * 9, "b": range(9)})
+    if kind == "category" and none in ("", "NA"):
+        return
+    assert TableEncoder(columns={"a": kind}).fit(table).columns_[0].reason == "empty"
+
+
+def test_numbers_of_columns_are_for_arrays_and_names_for_frames():
+    table = frame()[["zip", "size"]].set_axis(["x1", "x0"], axis=1)
+    with pytest.raises(ValueError, match="columns has 0, which is no column of X"):
+        TableEncoder(columns={0: "category"}).fit(table)
+    X = np.column_stack([table.to_numpy(), np.full(120, np.inf)])
+    encoder = TableEncoder(columns={np.int64(0): "category", 2: "drop"}).fit(X)
+    assert [c.kind for c in encoder.columns_] == ["category", "number", "left out"]
+    assert encoder.transform(X).shape[1] == 21
+
+
+def test_new_rows_of_places_are_read_as_those_of_the_fit():
+    table = frame()[["north", "east"]]
+    german = table.map("{:.2f}".format).apply(lambda c: c.str.replace(".", ",").add(" °"))
+    encoder = TableEncoder(columns={"north": "latitude", "east": "longitude"})
+    with pytest.warns(UserWarning, match="without the unit '°'"):
+        Z = encoder.fit(german).transform(german[:1])
+    np.testing.assert_allclose(Z[0, 2], np.sin(np.radians(table["north"][0])), atol=2e-4)
+
+
+def test_moments_are_told_apart_below_a_second():
+    assert len(column("category", pd.to_timedelta([0, 250, 500] * 5, "ms"))[0].levels) == 3

@@ -66,12 +66,17 @@ class Category(Column):
     def as_chosen(cls, cells: Cells) -> Cells:
         """Return cells as levels; raise if one is not in their order."""
         cells = cells.as_levels()
-        new = [text not in {*(cells.order or [text]), ""} for text in cells.texts]
+        if cells.order is None:
+            return cells
+        if {*cells.texts} <= {*BOOLEANS.values(), ""}:
+            spelt = SPELT | BOOLEANS
+            cells.order = [spelt.get(level.lower(), level) for level in cells.order]
+        new = [text not in {*cells.order, ""} for text in cells.texts]
         if any(new):
             row = int(np.argmax(new))
             raise ValueError(
                 f"column {cells.name!r} has {cells.texts[row]!r} in row {row}, which is none of "
-                f"the levels {cells.order}; add it to columns[{cells.name!r}]"
+                f"the levels {cells.order}; add it to these"
             )
         return cells
 

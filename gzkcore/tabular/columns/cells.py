@@ -20,7 +20,7 @@ from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import NO_ROWS, as_table, check_sparse
 from gzkcore._util.warn import warn
-from gzkcore.rows.dates import seconds_of, seconds_of_array
+from gzkcore.rows.dates import dates_of, seconds_of, seconds_of_array
 from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.text import (
     DATE,
@@ -32,7 +32,7 @@ from gzkcore.rows.text import (
     meaning_of,
     tell,
 )
-from gzkcore.rows.values import Values, bare, missing_of, texts_of
+from gzkcore.rows.values import Values, as_number, bare, missing_of, texts_of
 
 # What cells hold; those of the first three are numbers, in seconds where they are times.
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
@@ -56,6 +56,7 @@ class Cells:
     left_out: str = ""  # why the column is left out whatever its values, see `LeftOut`
     looked_at: bool = False  # whether the command has read text, and left out what predicts nothing
     logarithms: bool = True  # whether numbers may be encoded by their logarithms
+    exact: Values | None = None  # whole numbers, or those of single precision, as they came
     order: list[str] | None = None  # of the levels, least first, if the table knows it
     form: list[str] = field(default_factory=list)  # how text has numbers or dates written
 
@@ -99,8 +100,10 @@ class Cells:
     def meaning(self, kind: str) -> "Cells | None":
         """Return the numbers or dates that objects stand for, None if most stand for none."""
         texts, there = _texts_in(self.values)
+        if not there.any():
+            return replace(self, values=np.full(len(texts), np.nan), holds=NUMBERS)
         try:
-            meant = meaning_of(texts, there, DEFAULT, kind)
+            meant = meaning_of(texts, there, DEFAULT, kind, chosen=True)
         except DoubtError as doubt:
             where = _where(doubt, texts)
             raise ValueError(f"column {self.name!r}: {doubt}, or convert it{where}") from None
@@ -119,9 +122,14 @@ class Cells:
             return replace(self, holds=LEVELS)
         values = self.values.astype(object)
         if self.holds != NUMBERS:  # seconds
-            to = "M8[s]" if self.holds == DATES else "m8[s]"
-            moments = np.where(self.missing, 0, self.values).astype(np.int64).astype(to)
-            values[~self.missing] = moments.astype(str)[~self.missing]
+            to = "M8[us]" if self.holds == DATES else "m8[us]"
+            micros = np.round(np.where(self.missing, 0, self.values) * 1e6).astype(np.int64)
+            moments = [str(each).removesuffix(".000000") for each in micros.astype(to)]
+            values[~self.missing] = np.array(moments, dtype=object)[~self.missing]
+        elif self.exact is not None:
+            there = self.exact[~self.missing]
+            is_float = there.dtype.kind == "f"  # 0.1 of single precision is 0.1
+            values[~self.missing] = there.astype(str).astype(np.float64) if is_float else there
         return replace(self, values=values, holds=LEVELS)
 
     def read_as(self, holds: str, form: list[str]) -> Doubles:
@@ -151,6 +159,8 @@ class Cells:
         cells: Cells | None = self
         if self.holds in (LEVELS, TEXTS):
             cells = self.meaning(NUMBER)
+        if self.missing.all():
+            return replace(self, values=np.full(len(self.values), np.nan), holds=NUMBERS)
         if cells is None or cells.holds not in (NUMBERS, DURATIONS):
             raise self._no("number")
         return cells
@@ -162,15 +172,23 @@ class Cells:
             cells = self.meaning(DATE)
         elif self.holds == NUMBERS and (days := days_of(self.values, surely=True)):
             cells = self._as_meant(days)
+        if self.missing.all() or (cells is not None and cells.missing.all()):
+            return replace(self, values=np.full(len(self.values), np.nan), holds=DATES)
         if cells is None or cells.holds != DATES:
             raise self._no("date")
         return cells
 
     def _no(self, kind: str) -> ValueError:
         """Return the error of values that are none of a kind that was chosen."""
-        there = self.values[~self.missing]
-        holds_times = self.holds in (DATES, DURATIONS) or not len(there)
-        example = self.holds if holds_times else repr(there[0])
+        example = self.holds
+        if self.holds == NUMBERS:
+            example = f"{self.values[~self.missing][0]:g}"
+        elif self.holds in (LEVELS, TEXTS):
+            texts, there = _texts_in(self.values)
+            wrong = dates_of(texts, there)[1]
+            if kind == NUMBER:
+                wrong = there & np.isnan([*map(as_number, texts)])
+            example = repr(texts[int(np.argmax(wrong))])
         return ValueError(
             f"column {self.name!r} can't be a {kind}, as columns[{self.name!r}] says: it has "
             f"{example}; choose another kind, or convert it"
@@ -192,8 +210,9 @@ def cells_of(
         check_sparse(X)
         check_fits_dense(X)
         X = X.toarray()
-    columns = enumerate(as_table(X).T)
-    return [_of_series(column, f"x{place}") for place, column in columns], False
+    columns = {f"x{place}": column for place, column in enumerate(as_table(X).T)}
+    zeros = {name: np.zeros(len(columns[name])) for name in skipped if name in columns}
+    return [_of_series(column, name) for name, column in (columns | zeros).items()], False
 
 
 def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]], skipped: set[str]) -> list[Cells]:
@@ -232,9 +251,10 @@ def _of_series(series: Any, name: str) -> Cells:
         holds = DATES if values.dtype.kind == "M" else DURATIONS
         return Cells(name, seconds_of_array(values), holds)
     if values.dtype.kind in "iuf":
+        exact = None if values.dtype == np.float64 else values
         values = values.astype(np.float64)
         check_finite(values, name)
-        return Cells(name, values, NUMBERS)
+        return Cells(name, values, NUMBERS, exact=exact)
     return _of_objects(values.astype(object), name)
 
 
@@ -257,7 +277,7 @@ def _of_objects(values: Values, name: str) -> Cells:
     if all(isinstance(value, NUMERIC) for value in there):
         as_numbers[~missing] = there.astype(np.float64)
         check_finite(as_numbers, name)
-        return Cells(name, as_numbers, NUMBERS)
+        return Cells(name, as_numbers, NUMBERS, exact=values)
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
         lasts = all(isinstance(value, datetime.timedelta | np.timedelta64) for value in there)

@@ -5,6 +5,7 @@ What is done to columns is said in the order of the table, too.
 """
 
 import difflib
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.state import check_fields, check_rest, state_of
-from gzkcore._util.wording import in_list
-from gzkcore.rows.values import texts_of
+from gzkcore._util.wording import counted, in_list
+from gzkcore.rows.values import missing_of, texts_of
 
 from .category import Category
 from .cells import Cells
@@ -32,37 +33,59 @@ def column_of(cells: Cells) -> Column:
     return next(made for kind in kinds if (made := kind.of(cells)) is not None)
 
 
-def check_chosen(chosen: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the chosen kind of each column by name, or raise; arrays may have them by number."""
-    if chosen is None:
-        return {}
-    if not isinstance(chosen, Mapping):
+def dropped_of(chosen: Any) -> list[str]:
+    """Return the names of columns that are to be dropped; TypeError unless kinds are a dict."""
+    if chosen is not None and not isinstance(chosen, Mapping):
         raise TypeError(
             f"columns={chosen!r} must be a dict from columns to kinds, {{'zip': 'category'}} or "
             "the like"
         )
+    dropped = [column for column, kind in (chosen or {}).items() if _is(kind, "drop")]
+    return [*map(str, dropped), *map(_numbered, dropped)]
+
+
+def check_chosen(chosen: Any, names: Sequence[str], named: bool) -> dict[str, Any]:
+    """Return the chosen kind of each column by name, or raise; by number if they have no names."""
     choices = [choice for kind in KINDS for choice in kind.CHOICES]
-    kinds = {}
-    for column, kind in chosen.items():
-        name = f"x{column}" if isinstance(column, int) else str(column)
+    kinds: dict[str, Any] = {}
+    for column, kind in (chosen or {}).items():
+        name = str(column) if named else _numbered(column)
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
+            close = difflib.get_close_matches(str(column), names, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"there are {_some(names)}"
             raise ValueError(f"columns has {column!r}, which is no column of X; {remedy}")
-        is_levels = isinstance(kind, list | tuple) and len(set(kind)) == len(kind) > 1
-        if not is_levels and not (isinstance(kind, str) and kind in choices):
+        if name in kinds:
+            raise ValueError(f"columns has {name!r} twice; choose one kind")
+        if not any(_is(kind, choice) for choice in choices) and len(_levels(kind)) < 2:
             raise ValueError(
                 f"columns[{column!r}]={kind!r} must be one of {', '.join(choices)}, or a list of "
-                "two or more different levels, least first"
+                "two or more levels, least first, that differ as text"
             )
         kinds[name] = kind
-    both = [[name for name, kind in kinds.items() if kind == degrees] for degrees in DEGREES]
-    if any(both) and not len(both[0]) == len(both[1]) == 1:
-        raise ValueError(
-            f"columns has {len(both[0])} latitudes and {len(both[1])} longitudes; choose one "
-            "column of each"
-        )
+    counts = [sum(_is(kind, degrees) for kind in kinds.values()) for degrees in DEGREES]
+    if any(counts) and counts != [1, 1]:
+        has = " and ".join(map(counted, counts, DEGREES))
+        raise ValueError(f"columns has {has}; choose one column of each")
     return kinds
+
+
+def _is(kind: Any, choice: str) -> bool:
+    return isinstance(kind, str) and kind == choice
+
+
+def _numbered(column: Any) -> str:
+    """Return the name of an array's column that is named by its number."""
+    return f"x{int(column)}" if isinstance(column, numbers.Integral) else str(column)
+
+
+def _levels(kind: Any) -> list[str]:
+    """Return the levels of a list as text; none if they are no list, empty or equal as text."""
+    if not isinstance(kind, list | tuple):
+        return []
+    levels = np.empty(len(kind), dtype=object)
+    levels[:] = kind
+    order: list[str] = texts_of(levels, missing_of(levels)).tolist()
+    return order if len({*order}) == len(order) and "" not in order else []
 
 
 def _some(names: Sequence[str]) -> str:
@@ -71,12 +94,10 @@ def _some(names: Sequence[str]) -> str:
 
 def as_chosen(cells: Cells, choice: Any) -> Cells:
     """Return the values of a column as those of a chosen kind, or raise where one is none."""
-    if isinstance(choice, str):
-        kind = next(kind for kind in KINDS if choice in kind.CHOICES)
-        return kind.as_chosen(replace(cells, chosen=choice))
-    levels = np.array([*choice], dtype=object)
-    order = texts_of(levels, np.zeros(len(levels), dtype=bool)).tolist()
-    return Category.as_chosen(replace(cells, chosen="category", order=order))
+    if not isinstance(choice, str):
+        return Category.as_chosen(replace(cells, chosen="category", order=_levels(choice)))
+    kind = next(kind for kind in KINDS if choice in kind.CHOICES)
+    return kind.as_chosen(replace(cells, chosen=choice))
 
 
 def to_data(column: Column) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gzkcore.tabular.remarks import done
 from .category import doubt_of_texts
 from .cells import LEVELS, NUMBERS, TEXTS, Cells
 from .column import Column
+from .number import DEGREES
 
 REASONS = {  # and what is said of such columns
     "constant": "left out because they are constant",
@@ -93,6 +94,8 @@ def reason_of(cells: Cells) -> str:
         if len(cells.levels[0]) < 2:
             return "constant"
         return "names" if cells.only_tells_rows_apart() else ""
+    if cells.chosen in DEGREES:
+        return ""  # places along a parallel, or at one place
     there = cells.values[~cells.missing]
     return "constant" if there.min() == there.max() and not cells.missing.any() else ""
 

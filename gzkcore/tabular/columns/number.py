@@ -74,12 +74,15 @@ class Number(Column):
         Of numbers that are encoded by the normal scores of their ranks.
     code : float or None
         A number that may stand for a missing value.
+    chosen : str
+        The choice of a user, "" without.
     west : float or None
         Longitudes of a region are counted from here, where the fit has none.
     """
 
     _state = stored(
         holds=text("numbers", "dates", "durations"),
+        chosen=text(),
         form=sequence(text()),
         fills_in=flag(),
         **dict.fromkeys(("fill", "mean", "scale", "low", "high"), number()),
@@ -93,6 +96,7 @@ class Number(Column):
     IN_FILES = NUMBER
 
     holds: str
+    chosen: str
     form: list[str]
     fill: float
     mean: float
@@ -108,13 +112,17 @@ class Number(Column):
     @classmethod
     def as_chosen(cls, cells: Cells) -> Cells:
         """Return cells as numbers, or raise."""
-        return cells.as_numbers()
+        cells = cells.as_numbers()
+        if cells.chosen in DEGREES and (cells.holds != NUMBERS or cells.missing.all()):
+            has = cells.holds if cells.holds != NUMBERS else "no value"
+            raise ValueError(f"column {cells.name!r} can't be a {cells.chosen}: it has {has}")
+        return cells
 
     def learn(self, cells: Cells) -> None:
         """Learn how to standardise numbers, or their logarithms."""
         values = cells.values.astype(np.float64)
         there = values[~cells.missing]
-        self.holds, self.form = cells.holds, list(cells.form)
+        self.holds, self.form, self.chosen = cells.holds, list(cells.form), cells.chosen
         if cells.chosen == "log":
             if not (there > 0).any():
                 raise ValueError(
@@ -242,7 +250,7 @@ class Number(Column):
         """Return what was done to the numbers."""
         remarks = []
         if self.unit:
-            words = "encoded by logarithms because they are skewed"
+            words = "encoded by logarithms" + " because they are skewed" * (not self.chosen)
             remarks.append(done("logarithms", self.name, words))
         if self.quantiles is not None:
             words = "encoded by ranks because of extreme values"

@@ -1,8 +1,9 @@
 """Places: latitude and longitude together, one point of the unit sphere.
 
-This needs columns with such names, and places all over the globe or no other columns. In a region
-degrees are as good, beside other columns; there longitudes are numbers, counted from where the fit
-has none, and derivatives are by kilometres.
+This needs columns that are chosen as such; or with such names, and places all over the globe or no
+other columns. In a region degrees are as good, beside other columns; there, and where values are
+missing, longitudes are numbers, counted from where the fit has none, and derivatives are by
+kilometres.
 """
 
 import math
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.remark import Remark
-from gzkcore._util.state import doubles, stored
+from gzkcore._util.state import doubles, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 from gzkcore.features.base import plain_output
@@ -45,9 +46,11 @@ class Place(Column):
     ----------
     fill : ndarray of shape (2,)
         The medians of latitudes and longitudes, for missing values.
+    forms : list of list of str
+        How text has them written, see `gzkcore.rows.text`.
     """
 
-    _state = stored(fill=doubles(2))
+    _state = stored(fill=doubles(2), forms=sequence(sequence(text()), 2))
     kind = "place"
     IN_FILES = NUMBER
 
@@ -55,6 +58,7 @@ class Place(Column):
         self.names = [latitude.name, longitude.name]
         self.inputs = np.concatenate([latitude.inputs, longitude.inputs])
         self.fill = np.array([latitude.fill, longitude.fill])
+        self.forms = [latitude.form, longitude.form]
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return three groups, of a coordinate each."""
@@ -62,7 +66,8 @@ class Place(Column):
 
     def read(self, *cells: Cells) -> Values:
         """Return latitudes and longitudes, (n, 2)."""
-        return np.column_stack([column.read_as(NUMBERS, []) for column in cells])
+        pairs = zip(cells, self.forms, strict=True)
+        return np.column_stack([column.read_as(NUMBERS, form) for column, form in pairs])
 
     def encode(self, values: Values) -> Doubles:
         """Return points of the unit sphere."""
@@ -87,36 +92,29 @@ class Place(Column):
 
 
 def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
-    """Return columns with latitude and longitude as one, where they have these names.
+    """Return columns with latitude and longitude as one, where they are chosen or called so.
 
-    They must be degrees without gaps, and alone or far apart: see `REGION`. Else longitudes are
-    counted from where there are none. Columns that are chosen as such are always a place.
+    They must be degrees without gaps. Where nobody chose them they must also be alone or far apart:
+    see `REGION`. Else longitudes are numbers, counted from where there are none.
     """
-    chosen = [[i for i, c in enumerate(cells) if c.chosen == degrees] for degrees in DEGREES]
-    places = [*chosen[0], *chosen[1]] or place_columns([column.name for column in columns])
-    both = [column for i in places if type(column := columns[i]) is Number]
-    if len(both) < 2 or any(column.holds != NUMBERS for column in both):
+    both = degrees_as_numbers(columns)
+    if not both:
         return columns
     latitude, longitude = both
-    degrees = around_globe(np.column_stack([cells[i].values.astype(np.float64) for i in places]))
-    if any(chosen):
-        check_degrees(degrees, [column.name for column in both])
-        return _joined(columns, latitude, longitude)
+    values = [cells[column.inputs[0]].values.astype(np.float64) for column in both]
+    degrees = around_globe(np.column_stack(values))
     known = degrees[~np.isnan(degrees).any(axis=1)]
-    if _no_degrees(known, latitude.name, longitude.name):
+    if latitude.chosen:
+        check_degrees(degrees, [column.name for column in both])
+    elif _no_degrees(known, latitude.name, longitude.name):
         return columns
-    others = [column for i, column in enumerate(columns) if i not in places]
-    alone = all(isinstance(column, LeftOut) for column in others)
-    region = not alone and on_sphere(known).var(axis=0).sum() < REGION
+    alone = all(isinstance(column, LeftOut) or column in both for column in columns)
+    region = not (alone or latitude.chosen) and on_sphere(known).var(axis=0).sum() < REGION
     if region or latitude.fills_in or longitude.fills_in:
         east = degrees[:, 1]
         longitude.west = float(from_west(sum(widest_gap(east[~np.isnan(east)])) / 2))
         longitude.standardise(from_west(east, longitude.west))
         return columns
-    return _joined(columns, latitude, longitude)
-
-
-def _joined(columns: list[Column], latitude: Number, longitude: Number) -> list[Column]:
     place = Place(latitude, longitude)
     return [place if c is latitude else c for c in columns if c is not longitude]
 
@@ -138,9 +136,14 @@ def place_columns(names: list[str]) -> list[int]:
 
 
 def degrees_as_numbers(columns: Sequence[Column]) -> list[Number]:
-    """Return the columns called latitude and longitude that are numbers, and no place."""
-    both = place_columns([column.name for column in columns])
-    return [column for i in both if type(column := columns[i]) is Number]
+    """Return latitude and longitude, by choice or by name, if both are numbers and no place."""
+    numbers = [c for c in columns if type(c) is Number and c.holds == NUMBERS]
+    chosen = [[c for c in numbers if c.chosen == degrees] for degrees in DEGREES]
+    if all(chosen):
+        return [chosen[0][0], chosen[1][0]]
+    both = [columns[i] for i in place_columns([column.name for column in columns])]
+    named = [c for column in both for c in numbers if c is column and not c.chosen]
+    return named if len(named) == 2 else []
 
 
 def remarks_of_degrees(columns: Sequence[Column]) -> list[Remark]:
@@ -164,8 +167,8 @@ def by_kilometres(
     """Turn slopes by degrees of a region, of these latitudes, into slopes by kilometres."""
     radius = np.cos(np.radians(latitudes))
     radius[radius < 1e-12] = np.nan  # at a pole no way is east
-    sizes = np.ones(1), radius
-    for i, size in zip(place_columns([c.name for c in columns]), sizes, strict=True):
+    for column, size in zip(degrees_as_numbers(columns), (np.ones(1), radius), strict=True):
+        i = columns.index(column)
         own = slopes[i]
         if own is not None:
             slopes[i] = own / (math.radians(EARTH_KM) * size[:, None, None])
