@@ -1,5 +1,7 @@
 """Kinds of columns that a user chooses: what they do, and what can't be chosen."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,12 +197,12 @@ def test_levels_are_spelt_as_text_is():
         column([1, "1", 2], [1, 2] * 5)
 
 
-@pytest.mark.parametrize("kind", ["number", "date", "log", "category"])
-@pytest.mark.parametrize("none", [None, np.nan, "", "NA"])
+@pytest.mark.parametrize(
+    ("kind", "none"),
+    [*itertools.product(["number", "date", "log"], [None, np.nan, "", "NA"]), ("category", None)],
+)
 def test_a_column_without_values_is_left_out(kind, none):
     table = pd.DataFrame({"a": [none] * 9, "b": range(9)})
-    if kind == "category" and none in ("", "NA"):
-        return
     assert TableEncoder(columns={"a": kind}).fit(table).columns_[0].reason == "empty"
 
 
