@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gzkcore._util.memory import check_fits_dense
+from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import NO_ROWS, as_table, check_sparse
 from gzkcore._util.warn import warn
@@ -102,15 +103,8 @@ class Cells:
         texts, there = _texts_in(self.values)
         if not there.any():
             return replace(self, values=np.full(len(texts), np.nan), holds=NUMBERS)
-        try:
-            meant = meaning_of(texts, there, DEFAULT, kind, chosen=True)
-        except DoubtError as doubt:
-            where = _where(doubt, texts)
-            raise ValueError(f"column {self.name!r}: {doubt}, or convert it{where}") from None
-        if meant is None:
-            return None
-        tell(self.name, texts, meant)
-        return self._as_meant(meant)
+        meant = _understood(self.name, texts, there, kind, chosen=True)
+        return None if meant is None else self._as_meant(meant)
 
     def _as_meant(self, meant: Meaning) -> "Cells":
         values, holds = _in_numbers(self.name, meant)
@@ -313,8 +307,8 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     try:
         meant = meaning_of(texts, there, DEFAULT)
     except DoubtError as doubt:
-        told = f"{doubt}, or convert it{_where(doubt, texts)}"
-        warn(f"column {name!r} is taken for text: {told}", UserWarning)
+        why = f"column {name!r} is taken for text: {_in_rows(doubt, texts)}"
+        warn(Remark("doubtful text", [name], why))
         return None
     if meant is None:
         return None
@@ -329,16 +323,25 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     return meant
 
 
+def _understood(
+    name: str, texts: Values, there: NDArray[np.bool_], kind: str, *form: Any, chosen: bool
+) -> Meaning | None:
+    """Return what texts of a kind mean, and tell it; ValueError if they have two readings."""
+    try:
+        meant = meaning_of(texts, there, DEFAULT, kind, *form, chosen=chosen)
+    except DoubtError as doubt:
+        raise ValueError(f"column {name!r}: {_in_rows(doubt, texts)}") from None
+    if meant is not None:
+        tell(name, texts, meant)
+    return meant
+
+
 def _numbers_of_objects(name: str, values: Values, holds: str, form: list[str]) -> Doubles:
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(holds)
     texts, there = _texts_in(values)
-    try:
-        meant = kind and meaning_of(texts, there, DEFAULT, kind, form or None)
-    except DoubtError as doubt:
-        raise ValueError(f"column {name!r}: {doubt}, or convert it{_where(doubt, texts)}") from None
+    meant = kind and _understood(name, texts, there, kind, form or None, chosen=False)
     if meant:
-        tell(name, texts, meant)
         return _in_numbers(name, meant)[0]
     if not there.any():
         return np.full(len(values), np.nan)
@@ -356,8 +359,9 @@ def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
     return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
 
 
-def _where(doubt: DoubtError, texts: Values) -> str:
-    return f" (row {' and row '.join(map(str, doubt.rows(texts)))})"
+def _in_rows(doubt: DoubtError, texts: Values) -> str:
+    """Return what is in doubt, and in which rows."""
+    return f"{doubt}, or convert it (row {' and row '.join(map(str, doubt.rows(texts)))})"
 
 
 def _in_numbers(name: str, meant: Meaning) -> tuple[Doubles, str]:
