@@ -554,7 +554,7 @@ def test_frames_of_polars_are_those_of_pandas():
             "whole": np.where(gaps, np.nan, count),
             "gap": pd.array([None if g else bool(v > 0) for g, v in zip(gaps, size, strict=True)]),
             "level": pd.Categorical(kind),
-            "choice": pd.Categorical(kind),
+            "choice": pd.Categorical(kind, ordered=True),  # as an Enum is
             "day": pd.to_datetime(days),
             "time": pd.to_datetime(times).tz_localize("UTC"),
             "there": pd.to_datetime(times).tz_localize("Europe/Berlin"),
