@@ -364,7 +364,7 @@ class Table:
             what += ": its comma seems to separate thousands, and should not be there"
         elif comma:
             what += ": it has a decimal comma, where a point should be"
-        form = self.forms.get(name, [""])
+        form = self.forms.get(name) or [""]
         if "%" in form[0]:
             what += f"; the fit read dates such as {LAST_DAY:{form[0]}} ({form[0]})"
         elif form[2:] and form[-1]:

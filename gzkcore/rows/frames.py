@@ -379,7 +379,7 @@ def _of_text(
             row = int(wrong.argmax())
             raise table.bad_value(int(rows[row]), name, texts[row], mend=LEAVE_EMPTY)
     if kind == DATE:
-        form = table.forms.get(name, [NEITHER])[0]
+        form = (table.forms.get(name) or [NEITHER])[0]
         row = int(dates_of(values, there, form)[1].argmax())
         raise table.bad_value(
             int(rows[row]), name, texts[row], "date such as 2024-12-31", mend=LEAVE_EMPTY

@@ -246,7 +246,8 @@ def test_what_is_left_out_is_told(capsys, plain):
     write("data.csv", {"name": names, **columns, "y": y})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     notes = " ".join(result["notes"])
-    assert "left out, since more than half of their texts differ: name" in notes
+    why = "more than half of their texts differ (--as NAME=category keeps one)"
+    assert f"left out, since {why}: name" in notes
     assert "10 rows have no y, data row 1 first; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])

@@ -77,6 +77,9 @@ def test_predict_names_a_column_that_looks_like_one_it_needs(capsys):
         "new.csv: there is no column 'shop', which the model needs; there is 'shp', which looks like "
         "it; rename that one"
     )
+    write("text.csv", {"shop": ["x", "y"] * 20})
+    told = refuse(capsys, "predict", "model.gzk", "text.csv", "--output", "out.csv")
+    assert "text.csv: data row 1, column 'shop': the value is 'x', which is not a finite" in told
 
 
 @pytest.mark.parametrize("options", [[], QUICK], ids=["default", "features"])

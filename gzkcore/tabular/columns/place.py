@@ -85,7 +85,8 @@ class Place(Column):
 
     def remarks(self) -> list[Remark]:
         """Return that the columns are a place."""
-        return [done("places", ", ".join(self.names), "treated as places on the globe")]
+        in_order = [self.names[i] for i in np.argsort(self.inputs)]
+        return [done("places", ", ".join(in_order), "treated as places on the globe")]
 
     def _filled(self, values: Doubles) -> Doubles:
         return np.where(np.isnan(values), self.fill, values)
