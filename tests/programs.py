@@ -14,10 +14,10 @@ QUIET = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "MALLOC_AREN
 
 def results_of(program, *arguments):
     """Run a program to its end; return the JSON that it prints, and what it says meanwhile."""
-    path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])
+    folders = [str(FOLDER), os.environ.get("PYTHONPATH", "")]  # an empty one would be the root
     done = subprocess.run(
         [sys.executable, "-P", FOLDER / f"{program}.py", *map(str, arguments)],
-        env=os.environ | QUIET | {"PYTHONPATH": path},
+        env=os.environ | QUIET | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
