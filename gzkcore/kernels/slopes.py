@@ -29,7 +29,7 @@ from .transformed import Transformed
 
 # At most so many kernel values are in memory at a time.
 VALUES = 1 << 22
-# A larger slope is that of rows that are equal but for rounding; it is taken as 0.
+# A factor's own slope is larger only for rows that are equal but for rounding; it is taken as 0.
 STEEPEST = 1e10
 # A limit at distance 0 is extrapolated from these distances.
 NEAR = 1e-3 * np.array([1.0, 2.0, 4.0])
@@ -108,30 +108,30 @@ def _curvature(form: TileForm, dim: int) -> Doubles | None:
     curvature = np.zeros(dim)
     for term in form:
         for number, factor in enumerate(term.factors):
-            steep = _steepness(term, number, dim)
+            steep = _steepness(factor, dim)
             if factor.metric == ABSOLUTE or not abs(steep) <= STEEPEST:
                 return None
             columns = _columns(factor, dim)
-            np.add.at(curvature, list(columns), steep * _scales(factor, len(columns)) ** 2)
+            squares = _scales(factor, len(columns)) ** 2
+            np.add.at(curvature, list(columns), -_weight(term, number) * steep * squares)
     return curvature
 
 
-def _steepness(term: Term, number: int, dim: int) -> float:
-    """Return the limit of a factor's slope at distance 0; inf if there is none.
+def _steepness(factor: Factor, dim: int) -> float:
+    """Return the limit of a factor's own slope at distance 0; inf if there is none.
 
     A table has no value there: the limit is extrapolated from three distances, as of a power.
     """
-    factor = term.factors[number]
     rows = np.zeros((4, dim))
     columns = _columns(factor, dim)
     rows[1:, columns[0]] = NEAR / _scales(factor, len(columns))[0]
-    at_zero, *values = -_weights(term, number, rows, rows[:1])[:, 0]
+    at_zero, *values = slope_matrix(Term((factor,)), 0, rows, rows[:1])[:, 0].tolist()
     if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
-        return float(at_zero)
+        return at_zero
     first, second = values[0] - values[1], values[1] - values[2]
     if abs(first) <= 1e-9 * abs(values[0]):
-        return float(values[0])
-    return float(values[0] + first**2 / (second - first)) if abs(first) < abs(second) else np.inf
+        return values[0]
+    return values[0] + first**2 / (second - first) if abs(first) < abs(second) else np.inf
 
 
 def _has_slopes(form: TileForm) -> bool:
@@ -142,8 +142,15 @@ def _has_slopes(form: TileForm) -> bool:
 
 
 def _weights(term: Term, number: int, X: Doubles, Y: Doubles) -> Doubles:
-    """Return minus the slopes W of a factor, times the term's weight and other factors."""
-    return np.asarray(slope_matrix(term, number, X, Y) * _weight(term, number))
+    """Return minus the slopes W of a factor, times the term's weight and other factors.
+
+    At equal rows, where the slope of a distance may have a pole, they are 0.
+    """
+    factor, W = term.factors[number], slope_matrix(term, number, X, Y)
+    if factor.of_distances:
+        own = W if len(term.factors) == 1 else slope_matrix(Term((factor,)), 0, X, Y)
+        W[~(np.abs(own) <= STEEPEST)] = 0.0
+    return np.asarray(W * _weight(term, number))
 
 
 def _weight(term: Term, number: int) -> float:
@@ -162,7 +169,7 @@ def _is_smooth(term: Term, number: int, dim: int) -> bool:
     table = factor.slope is not None and factor.slope.profile == TABLE_SLOPE
     if table or factor.metric == ABSOLUTE or not factor.of_distances:
         return False
-    return abs(_steepness(term, number, dim)) <= STEEPEST
+    return abs(_steepness(factor, dim)) <= STEEPEST
 
 
 def _columns(factor: Factor, dim: int) -> Sequence[int]:
@@ -180,8 +187,6 @@ def _add(
     factor = term.factors[number]
     u, v = _scaled_rows(factor, X, Y)
     W = np.empty(0) if in_tiles else _weights(term, number, X, Y)
-    if factor.of_distances:
-        W[~(np.abs(W) <= STEEPEST)] = 0.0
 
     def sums(columns: Doubles) -> Doubles:
         """Return sum_j W_ij coef_jq columns_jc, of shape (n_rows, n_targets, n_columns)."""

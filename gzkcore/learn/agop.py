@@ -220,6 +220,8 @@ def exact_gradients(model: Any, X: Doubles) -> Doubles | None:
     """Return the gradients of a model's predictions, None unless they are sums of kernel values."""
     expansion = _expansion(model)
     slopes = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
+    if slopes is not None and hasattr(model, "trend_coef_"):
+        slopes += model.trend_coef_.reshape(X.shape[1], -1).T
     if slopes is not None and isinstance(model, KernelPoissonRegressor):
         slopes *= model._predict(X, False)[0][:, :, None]  # exp' is exp
     return slopes

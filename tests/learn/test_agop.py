@@ -49,6 +49,17 @@ def test_as_the_reference_by_differences(kernel):
     np.testing.assert_allclose(diagonal, np.diag(found), rtol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{"alpha": 0.1, "trend": "linear"}, {"alpha": 1e11}])
+def test_slopes_of_a_trend_and_of_large_weights_count(options):
+    X = gaussian(40, 3)
+    kernel = gzk.Sum([([0, 1, 2], gzk.Gaussian(0.3))], [max(1.0, options["alpha"])])
+    model = gzk.KernelRidge(kernel, **options).fit(X, np.c_[5 * X[:, 0], np.sin(X[:, 1])])
+    found = gzk.average_gradient_outer_product(model, X)
+    expected = gzk.reference.learned.average_gradient_outer_product(model.predict, X.tolist())
+    bound = LEARNED["differences"](length=1) * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+
 @pytest.mark.parametrize("features", [
     gzk.NystromFeatures(gzk.Gaussian(0.3), 30, random_state=0),
     gzk.RandomFourierFeatures(gzk.Gaussian(0.3), 64, random_state=0),

@@ -7,7 +7,9 @@ from gzkcore import KernelRidge, KernelRidgeCV
 from gzkcore.kernels import (
     ExponentialDot,
     Gaussian,
+    Laplacian,
     Matern,
+    Polynomial,
     Product,
     RationalQuadratic,
     Sum,
@@ -54,6 +56,39 @@ def test_other_kernels_have_no_prior_of_slopes(kernel):
     X, _, new = data(9)
     assert prior_slopes(kernel, 3) is None
     assert derivatives(kernel, new, X) is None
+
+
+ROUGH = [Matern(0.25, 0.5), Matern(0.5, 0.3), Matern(0.8), Laplacian(2.0)]
+
+
+@pytest.mark.parametrize("kernel", [*ROUGH, Gaussian(2.0), Matern(1.7)], ids=repr)
+@pytest.mark.parametrize("size", [None, 0.0, 1e8])
+def test_slopes_scale_with_the_kernel_and_its_other_factors(kernel, size):
+    """Weights and other factors of any size: only a factor's own pole makes a slope 0."""
+    X, y, new = data(9)
+    if size is not None:
+        kernel = Product([([0, 1], kernel), ([2], Polynomial(2, 1.0, size))])
+    found = gradients(kernel, np.r_[new, X], X, y[:, None])
+    expected = by_differences(lambda rows: kernel(rows, X) @ y, new, 1e-6)
+    largest = np.abs(expected).max()
+    np.testing.assert_allclose(found[: len(new), 0], expected, rtol=1e-6, atol=1e-7 * largest)
+    for weight in (2.0**-100, 2.0**40, 2.0**100):
+        weighted = Sum([([0, 1, 2], kernel)], [weight])
+        scaled = gradients(weighted, np.r_[new, X], X, y[:, None]) / weight
+        np.testing.assert_allclose(scaled, found, rtol=1e-12, atol=1e-14 * largest)
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e30])
+@pytest.mark.parametrize("gamma", [1e-12, 1e12])
+def test_deviations_of_slopes_in_any_units(weight, gamma):
+    X, y, new = data(40)
+    units, kernel = np.sqrt(gamma), Sum([([0, 1, 2], Gaussian(2 * gamma))], [weight])
+    model = KernelRidge(kernel, 0.05 * weight).fit(X / units, y)
+    found = model.predict(new / units, True, True)
+    expected = KernelRidge(Gaussian(2.0), 0.05).fit(X, y).predict(new, True, True)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+    np.testing.assert_allclose(found[2], expected[2] * units, rtol=1e-6)
+    np.testing.assert_allclose(found[3], expected[3] * units, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
