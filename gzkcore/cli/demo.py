@@ -23,6 +23,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import OnProgress
 from gzkcore.datasets.sets import load
+from gzkcore.evaluate.measure import prediction_errors
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
@@ -100,13 +101,8 @@ def compare(n_components: int, seeds: int, report: OnProgress) -> dict[str, Any]
     constant = []
     for seed in range(seeds):
         train, test = _split(len(y), seed)
-        constant.append({"rmse": float(np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)))})
+        constant.append(prediction_errors(np.full(len(test), y[train].mean()), y[test]))
     rows.append({"method": "predicting the mean", "runs": constant} | _summary(constant))
-    for row in rows:
-        row["r2"] = 1 - statistics.fmean(
-            (run["rmse"] / mean["rmse"]) ** 2
-            for run, mean in zip(row["runs"], constant, strict=True)
-        )
     return {
         "airports": len(y),
         "n_components": n_components,
@@ -122,6 +118,7 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
     errors = [run["rmse"] for run in runs]
     spread = statistics.stdev(errors) if len(errors) > 1 else 0.0
     summary = {"rmse": statistics.fmean(errors), "rmse_spread": spread}
+    summary["r2"] = statistics.fmean(run["r2"] for run in runs)
     for key in ("lengthscale_km", "alpha"):
         if key in runs[0]:
             summary[key] = statistics.mode(run[key] for run in runs)
@@ -159,7 +156,7 @@ def _measure(
         predict, chosen = fit(degrees[train], y[train], seed)
         seconds = time.perf_counter() - started
         yield {
-            "rmse": float(np.sqrt(np.mean((predict(degrees[test]) - y[test]) ** 2))),
+            **prediction_errors(predict(degrees[test]), y[test]),
             **chosen,
             "seconds": seconds,
             "peak_memory_mb": peak.megabytes,

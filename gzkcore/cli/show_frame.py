@@ -210,7 +210,7 @@ def _what_columns_mean(result: dict[str, Any]) -> str:
     rows = "of all rows, held out in turn" if result["folds"] else "on held-out rows"
     if result["classes"] is not None:
         return f"wrong: error rate {rows}; log loss: 0 is perfect"
-    return f"error: root mean squared, {rows}; R²: 1 is perfect, 0 is as good as the mean"
+    return f"error: root mean squared, {rows}; R²: 1 is perfect, 0 is as good as their mean"
 
 
 def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:

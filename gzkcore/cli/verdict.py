@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore.rows.frames import Frame
@@ -69,9 +70,9 @@ class Verdict:
 
     `methods` has, for the learner and then for each baseline, `method`, `seconds` of a fit, errors
     on the held-out rows, and `of_folds`, the first of these errors on each fold (without folds an
-    empty list). Errors of numbers are `rmse`, `plus_minus` (of the 95 % interval) and `r2`, those
-    of labels `error_rate`, `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and
-    `high` (its ends) and `log_loss`.
+    empty list). Errors of numbers are `rmse`, `plus_minus` (of the 95 % interval) and `r2` (None of
+    a single row), those of labels `error_rate`, `plus_minus` (half the width of its 95 % interval,
+    Wilson's), `low` and `high` (its ends) and `log_loss`.
     """
 
     methods: list[dict[str, Any]]
@@ -187,12 +188,14 @@ def _judged(
 ) -> dict[str, float | None]:
     if rows.classify:
         return _judged_labels(tested.classes, truth, predicted)
-    means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
+    return _judged_numbers(truth, predicted)
+
+
+def _judged_numbers(truth: Doubles, predicted: Doubles) -> dict[str, float | None]:
     squares = np.square(truth - predicted)
-    of_mean = float(np.mean(np.square(truth - means[tested.folds])))
     rmse = float(np.sqrt(squares.mean()))
     error = float(squares.std()) / (2 * max(rmse, 1e-300) * np.sqrt(len(truth)))
-    r2 = 1 - rmse**2 / of_mean if of_mean else None
+    r2 = float(r2_score(truth, predicted)) if len(truth) > 1 else None
     return {"rmse": rmse, "plus_minus": 1.96 * error, "r2": r2}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 from sklearn.preprocessing import FunctionTransformer
 
 from gzkcore._util.memory import PeakMemory
@@ -74,7 +75,7 @@ def _run(task: Task, method: str, width: int | None, seed: int, memory: bool) ->
         width, errors = Z.shape[1], _errors(task, test, Z_test)
         predicted = None if y is None else _ridge_predictions(dense(Z), y, Z_test)
     if task.y is not None:
-        errors |= prediction_errors(predicted, task.y[fitted], task.y[judged])
+        errors |= prediction_errors(predicted, task.y[judged])
     if not all(map(math.isfinite, errors.values())):
         raise ValueError("its error is not finite; scale the columns")
     about = plain(model.__repr__(N_CHAR_MAX=2000))
@@ -137,11 +138,10 @@ def _ridge_predictions(Z: Any, y: Doubles, Z_test: Doubles) -> Doubles:
     return np.asarray(model.predict(Z_test.astype(Z.dtype)))
 
 
-def prediction_errors(predicted: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
-    """Return root mean square and R^2 of predictions; R^2 is 0 for the mean of y."""
-    squares = float(np.mean(np.square(predicted - y_test)))
-    constant = float(np.mean(np.square(y.mean(axis=0) - y_test)))
-    r2 = 1 - squares / constant if constant else 0.0
+def prediction_errors(predicted: Doubles, y: Doubles) -> dict[str, float]:
+    """Return root mean square and R^2 of predictions of y; R^2 is 0 for the mean of this y."""
+    squares = float(np.mean(np.square(predicted - y)))
+    r2 = float(r2_score(y, predicted)) if math.isfinite(squares) else math.nan
     return {"rmse": math.sqrt(squares), "r2": r2}
 
 

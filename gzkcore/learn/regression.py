@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import math
 import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self, cast
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import r2_score
 
 from gzkcore._util.callbacks import Progress, with_callbacks
@@ -22,6 +24,7 @@ from gzkcore._util.validation import (
     check_targets,
     check_weights,
 )
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, map_rows, reduced
@@ -204,7 +207,7 @@ class _R2Sums:
     def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
         y, predicted = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
         w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        self.weight = w.sum()
+        self.n_rows, self.weight = len(y), w.sum()
         self.mean = w @ y / self.weight if self.weight > 0 else np.zeros(y.shape[1])
         self.spread = w @ np.square(y - self.mean)
         self.errors = w @ np.square(y - predicted)
@@ -213,6 +216,7 @@ class _R2Sums:
     def merge(cls, parts: Sequence["_R2Sums"]) -> "_R2Sums":
         """Put sums of different rows together."""
         made = copy.copy(parts[0])
+        made.n_rows = sum(part.n_rows for part in parts)
         made.weight = sum(part.weight for part in parts)
         means = np.sum([part.weight * part.mean for part in parts], axis=0)
         made.mean = means / max(made.weight, 1e-300)
@@ -224,6 +228,9 @@ class _R2Sums:
     def r2(self) -> float:
         """Return the mean of R^2 over the targets, as scikit-learn defines it."""
         check_some_weight(self.weight)
+        if self.n_rows < 2:
+            warn("R^2 of a single row is unknown; score more rows", UndefinedMetricWarning)
+            return math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = 1.0 - self.errors / self.spread
         constant = self.spread == 0

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli.commands_predict import _named
@@ -17,7 +18,7 @@ from gzkcore.cli.show_frame import (
     _row,
     next_step,
 )
-from gzkcore.cli.verdict import _judged_labels
+from gzkcore.cli.verdict import _judged_labels, _judged_numbers
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,13 @@ def test_an_error_rate_of_few_rows_is_uncertain_also_where_none_is_wrong():
         method = {"method": "boosting", "seconds": 1.0, **found}
         assert _row(method, ["error_rate", "interval", "log_loss"], _rate)[1:3] == text
         assert found["plus_minus"] == (found["high"] - found["low"]) / 2
+
+
+def test_r2_is_by_the_mean_of_the_rows_it_is_of():
+    """Far from the rows of the fit, a forecast seemed to explain all that is not their mean."""
+    truth, predicted = np.array([9.0, 10.0, 12.0, 9.0]), np.full(4, 10.5)
+    assert _judged_numbers(truth, predicted)["r2"] == pytest.approx(r2_score(truth, predicted))
+    assert _judged_numbers(truth[:1], predicted[:1])["r2"] is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
@@ -481,6 +481,15 @@ def test_rows_without_weight_have_no_r2(form):
     rows = X, X[:, 0], 0 * weight
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.score(*rows) if form == "arrays" else model.score([rows])
+
+
+@pytest.mark.parametrize("form", ["arrays", "batches"])
+def test_one_row_has_no_r2(form):
+    X, _ = data(30)
+    model = gzk.RandomFeatureRidge(RBF9).fit(X, X[:, 0])
+    rows = X[:1], X[:1, 0]
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(model.score(*rows) if form == "arrays" else model.score([rows]))
 
 
 @pytest.mark.parametrize("kind", ["batches", "dask"])
