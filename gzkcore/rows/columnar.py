@@ -3,6 +3,7 @@
 Parquet, also a folder of it, Feather, lines of JSON, sheets of a spreadsheet, and NetCDF grids.
 """
 
+import calendar
 import contextlib
 import datetime
 import json
@@ -15,6 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gzkcore._util.extras import needs
+from gzkcore._util.typing import Doubles
+
+from .values import Values
 
 HEADS = 200  # the names of the columns of a sheet may stand in one of so many rows
 MOST_FILES = 5  # no more files of a folder are named
@@ -24,11 +28,9 @@ JSON_TYPES = {
     bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list",
     dict: "an object",
 }  # fmt: skip
-CALENDARS = (
-    "standard",
-    "gregorian",
-    "proleptic_gregorian",
-)  # times in other calendars are no dates
+CALENDARS = ("standard", "gregorian", "proleptic_gregorian")  # those that dates have
+OF_TIMES = re.compile(r"\bsince\b| as %", re.IGNORECASE)  # units
+SHORT_ZONE = re.compile(r"(?<=\s)([-+])(\d:)")  # which cftime leaves out
 # Cells that hold one of these have no value.
 NO_VALUE = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")
 
@@ -248,9 +250,13 @@ def grid(path: Path) -> TypedFile:
             yield pa.record_batch([_of_grid(columns[name], part) for name in names], names)
 
     apart = [name for name in variables if name not in columns]
-    note = f"left out, without these axes or no numbers: {', '.join(apart)}" if apart else ""
-    types = [(n, pa.timestamp("us") if _is_time(v) else pa.float64()) for n, v in columns.items()]
-    return TypedFile(pa.schema(types), math.prod(lengths), scan, note)
+    notes = [f"left out, without these axes or no numbers: {', '.join(apart)}"] * bool(apart)
+    types = []
+    for name, variable in columns.items():
+        is_time, told = _about_times(variable)
+        types.append((name, pa.timestamp("us") if is_time else pa.float64()))
+        notes += [f"{name}: {told}"] * bool(told)
+    return TypedFile(pa.schema(types), math.prod(lengths), scan, "; ".join(notes))
 
 
 def _slabs(lengths: list[int], rows: int) -> Iterator[list[slice]]:
@@ -263,27 +269,50 @@ def _slabs(lengths: list[int], rows: int) -> Iterator[list[slice]]:
             yield [*(slice(i, i + 1) for i in place), part, *map(slice, lengths[cut + 1 :])]
 
 
-def _is_time(variable: Any) -> bool:
-    """Say whether a variable holds times of the calendar that dates have."""
-    unit, since, _ = getattr(variable, "units", "").partition(" since ")
-    calendar = getattr(variable, "calendar", "standard")
-    return bool(since) and unit[:3] not in ("mon", "yea") and calendar in CALENDARS
+def _about_times(variable: Any) -> tuple[bool, str]:
+    """Say whether a variable holds times, and what to know of how they are read, or ""."""
+    units = str(getattr(variable, "units", ""))
+    if not OF_TIMES.search(units):
+        return False, ""
+    try:
+        _times_of(np.zeros(1), variable)
+    except (ValueError, KeyError):
+        return False, f"numbers of {units!r}, in which no dates are read"
+    if (own := _calendar_of(variable)) in CALENDARS:
+        return True, ""
+    told = f"dates of the calendar {own!r} are read as those of the same name"
+    return True, f"{told}, a 30 February as the last of its month"
+
+
+def _calendar_of(variable: Any) -> str:
+    return str(getattr(variable, "calendar", "standard")).lower()
+
+
+def _times_of(values: Doubles, variable: Any) -> Values:
+    """Return times as dates, or raise; of other calendars those of the same name."""
+    from netCDF4 import num2date
+
+    units, own = SHORT_ZONE.sub(r"\g<1>0\2", variable.units), _calendar_of(variable)
+    dates: Any = num2date(values, units, own, only_use_cftime_datetimes=False)
+    if own not in CALENDARS:
+        last = [calendar.monthrange(date.year, date.month)[1] for date in dates]
+        days = [date.replace(day=min(date.day, n)) for date, n in zip(dates, last, strict=True)]
+        dates = [date.isoformat() for date in days]
+    return np.asarray(dates, dtype="M8[us]")
 
 
 def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     """Return a variable at the cells of a slab, repeated along the axes that it lacks."""
     import pyarrow as pa
-    from netCDF4 import num2date
 
     own = [axis for axis in part if axis in variable.dimensions]
     values: Any = np.ma.asarray(variable[tuple(part[axis] for axis in variable.dimensions)])
     values = values.transpose([variable.dimensions.index(axis) for axis in own])
     values = values.astype(np.float64).filled(np.nan)
-    if _is_time(variable):
+    if _about_times(variable)[0]:
         times = np.full(values.shape, np.datetime64("NaT", "us"))
         known = np.isfinite(values)
-        dates = num2date(values[known], variable.units, only_use_cftime_datetimes=False)
-        times[known] = np.asarray(dates, dtype="M8[us]")
+        times[known] = _times_of(values[known], variable)
         values = times
     lacking = [i for i, axis in enumerate(part) if axis not in own]
     sizes = [cut.stop - (cut.start or 0) for cut in part.values()]

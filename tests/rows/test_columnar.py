@@ -249,6 +249,38 @@ def test_grids():
         np.testing.assert_array_equal(found.t, np.where(values == 5, np.nan, values).ravel())
 
 
+@pytest.mark.parametrize(("units", "own", "values", "expected", "told"), [
+    ("days since 1850-01-01", "standard", [60000.5], ["2014-04-11T12"], ""),
+    ("Seconds Since 1970-01-01", "GREGORIAN", [1e9], ["2001-09-09T01:46:40"], ""),
+    ("minutes since 2000-01-01 00:00:00 -6:00", None, [1], ["2000-01-01T06:01"], ""),
+    ("days since 1-1-1", "proleptic_gregorian", [730000], ["1999-09-04"], ""),
+    ("days since 2000-01-01", "noleap", [58, 59.5], ["2000-02-28", "2000-03-01T12"], "'noleap'"),
+    ("days since 2001-01-01", "360_day", [30, 59, 60], ["2001-02-01", "2001-02-28", "2001-03-01"],
+     "dates of the calendar '360_day' are read as those of the same name"),
+    ("days since 0001-02-28", "julian", [1], ["0001-03-01"], "'julian'"),
+    ("months since 2000-01-15", "360_day", [0, 1.5], ["2000-01-15", "2000-02-29"], "'360_day'"),
+    ("months since 2000-01-01", None, [1], None, "time: numbers of 'months since 2000-01-01', in"),
+    ("day as %Y%m%d.%f", None, [20000101.5], None, "numbers of 'day as %Y%m%d.%f', in which no dates are read"),
+    ("days since the flood", None, [1], None, "in which no dates are read"),
+    ("days since 2000-01-01", "none", [1], None, "in which no dates are read"),
+    ("days", None, [1], None, ""),
+])  # fmt: skip
+def test_times_of_grids(units, own, values, expected, told):
+    netcdf = pytest.importorskip("netCDF4", reason="the extra `grids` is not installed")
+    with netcdf.Dataset("data.nc", "w") as file:
+        file.createDimension("time", len(values))
+        time = file.createVariable("time", "f8", ("time",))
+        time.units, time[:] = units, values
+        if own:
+            time.calendar = own
+    table = open_table("data.nc")
+    found = next(table.columns(["time"]))[1]["time"].to_numpy(zero_copy_only=False)
+    wanted = np.array(values, float) if expected is None else np.array(expected, "M8[us]")
+    np.testing.assert_array_equal(found, wanted)
+    assert told in "".join(table.notes)
+    assert bool(told) == bool(table.notes)
+
+
 @pytest.mark.parametrize("name", ["-", pytest.param("/dev/stdin", marks=pytest.mark.slow)])
 def test_standard_input(name):
     script = "from gzkcore import open_batches as o, sys; [print(X) for X, in o(sys.argv[1])]"
