@@ -4,14 +4,15 @@ import calendar
 import datetime
 import re
 import zoneinfo
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 
-from .values import Values
+from .values import FEW, Values
 
 PLAIN = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{0,18})?)?)?", re.ASCII)
 # How programs write dates: Tue Dec 31 23:59:58 2024, 31/Dec/2024:23:59:58.
@@ -50,46 +51,69 @@ ZONES = {
     "eest": 3, "msk": 3, "jst": 9, "aest": 10, "aedt": 11,
 }  # fmt: skip
 ZONES_TOLD = "times of column {!r} that have a zone are converted to UTC"
-ZONES_LACK = ZONES_TOLD + "; others, such as {!r}, have none, and are taken as UTC"
-ZONED = "zoned"  # the second part of the form of such a column
-UNLIKE_FIT = "times of column {!r} have {} zone, other than in the fit: they are read as UTC"
+ZONES_LACK = "; others, such as {!r}, have none, and are taken as UTC"
+UNLIKE_FIT = (
+    "times of column {{!r}} have {} zone, other than in the fit: they are read as UTC; write both "
+    "with a zone, or both without"
+)
+ZONED = "zoned"  # in the form of a column some of whose times have a zone
+YEARS_TOLD = (
+    "years of two digits in column {{!r}} are read as {} to {}; if that is wrong, write four"
+)
 # Whether the day or the month is first in 1/2/2024; neither where no date of a column tells.
 DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAY_SECONDS = 86400.0
 DAYS = 19000101, 21001231  # whole numbers between these may be days
+LAST_PARTS = [12, 31, 24, 59, 59]  # of a date: month, day, hour (that of the next day), ...
 EXCEL, EXCEL_FIRST = (35_000, 60_000), np.datetime64("1899-12-30")  # days from 1995 to 2064
 OF_DAYS = re.compile(  # a name
     r"date|datum|fecha|zeit|timestamp|(?:^|[\W_\d])(?:day|time|tag|jour|data|when)s?(?:$|[\W_\d])",
     re.IGNORECASE,
 )
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
-NOW_MOST = 2068  # a year of two digits is no later
+USUAL_FIRST = 1969  # Years of two digits are of the hundred from then on in C and in Python.
+TOGETHER = 50  # years in a column that spans fewer are not taken apart
+YEARS_AHEAD = 10  # that new rows may be later than today, and than the fit
+
+
+class Dates(NamedTuple):
+    """What texts are as dates."""
+
+    values: Values  # datetime64 in UTC
+    wrong: NDArray[np.bool_]  # texts that are none
+    zoned: bool = False  # whether some have a zone
+    moved: bool = False  # whether some have another than UTC
+    plain: str = ""  # one that has no zone
+    first_year: int = 0  # of the hundred that years of two digits are in, 0 if there are no such
 
 
 def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
     """Return the dates of numbers such as 20241231, 20241231235958 or 202412.
 
-    None if some are no year, month and day, with hours, minutes and seconds or without, or no month
-    of a year; and if few months differ, unless they `surely` are some. NaT for 30 February.
+    NaT for 30 February, and for a few that are no year, month and day, with hours, minutes and
+    seconds or without. None if more are not; if one is no month, where they are months; and if few
+    months differ, unless they `surely` are some.
     """
     there = values[~np.isnan(values)]
-    n_digits = len(f"{there[0]:.0f}") if there.size else 0
+    n_digits = len(f"{np.sort(there)[there.size // 2]:.0f}") if there.size else 0
     if n_digits not in (6, 8, 10, 12, 14):
         return None
     months_alone = n_digits == 6
     if months_alone and not surely and np.unique(there).size < FEWEST_MONTHS:
         return None
     times = there * 10.0 ** (14 - n_digits) + (1e6 if months_alone else 0)
-    if times.min() < DAYS[0] * 1e6 or times.max() >= (DAYS[1] + 1) * 1e6 or np.any(there % 1):
-        return None
-    parts = times[:, None] // [1e10, 1e8, 1e6, 1e4, 1e2, 1] % [1e4, 1e2, 1e2, 1e2, 1e2, 1e2]
-    if np.any(parts[:, 1:3] < 1) or np.any(parts[:, 1:] > [12, 31, 23, 59, 59]):
+    right = (times >= DAYS[0] * 1e6) & (times < (DAYS[1] + 1) * 1e6) & (there % 1 == 0)
+    parts = np.where(right, times, 0.0)[:, None] // [1e10, 1e8, 1e6, 1e4, 1e2, 1]
+    parts %= [1e4, 1e2, 1e2, 1e2, 1e2, 1e2]
+    right &= np.all(parts[:, 1:3] >= 1, axis=1) & np.all(parts[:, 1:] <= LAST_PARTS, axis=1)
+    right &= (parts[:, 3] < 24) | ~parts[:, 4:].any(axis=1)
+    if not right.any() or np.mean(~right) > (0 if months_alone else FEW):
         return None
     year, month, day, *clock = parts.T.astype(np.int64)
     months = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1)
     days = months.astype("M8[D]") + (day - 1)
     moments = days.astype("M8[us]") + np.array([3600, 60, 1]) @ clock * np.timedelta64(1, "s")
-    moments[days.astype("M8[M]") != months] = "NaT"
+    moments[(days.astype("M8[M]") != months) | ~right] = "NaT"
     dates = np.full(len(values), np.datetime64("NaT", "us"))
     dates[~np.isnan(values)] = moments
     return dates
@@ -165,38 +189,72 @@ def exchanged_in(texts: list[str]) -> str:
 
 
 def dates_of(
-    texts: Values, there: NDArray[np.bool_], form: str = NEITHER
-) -> tuple[Values, NDArray[np.bool_], bool, str]:
-    """Return dates of text in UTC, which texts are none, if any has a zone, and one without.
+    texts: Values, there: NDArray[np.bool_], form: str = NEITHER, first_year: int = 0
+) -> Dates:
+    """Return dates of text in UTC; those of rows where no text is `there` are missing.
 
-    Dates of rows where no text is `there` are missing. The form is one of `ORDERS`, or the format
-    of all, see strptime.
+    The form is one of `ORDERS`, or the format of all, see strptime. Years of two digits are in the
+    hundred from `first_year` on, which these texts themselves tell if it is 0.
     """
-    dates, zoned, plain = np.full(len(texts), np.datetime64("NaT", "us")), False, ""
+    dates = np.full(len(texts), np.datetime64("NaT", "us"))
     if form in ORDERS and all(map(PLAIN.fullmatch, texts[there])):
         try:
             dates[there] = texts[there].astype("M8[us]")
-            return dates, np.zeros(len(texts), dtype=bool), False, ""
+            plain = next(iter(texts[there]), "")
+            return Dates(dates, np.zeros(len(texts), dtype=bool), plain=plain)
         except ValueError:  # no such day
             pass
+    zoned, moved, plain, years = False, False, "", set[int]()
     for row in np.flatnonzero(there):
         try:
-            date = _date(texts[row], form)
+            date, has_century = _date(texts[row], form, first_year or USUAL_FIRST)
         except ValueError:
             continue
+        if not has_century:
+            years.add(date.year)
         if date.tzinfo is None:
             plain = plain or texts[row]
         else:
-            zoned |= bool(date.utcoffset())
+            zoned, moved = True, moved or bool(date.utcoffset())
             date = date.astimezone(datetime.UTC).replace(tzinfo=None)
         dates[row] = date
-    return dates, there & np.isnat(dates), zoned, plain
+    if years and not first_year:
+        first_year = first_year_of(sorted(years), datetime.datetime.now(datetime.UTC).year)
+        if any(_in_window(year, first_year) != year for year in years):
+            return dates_of(texts, there, form, first_year)
+    wrong = there & np.isnat(dates)
+    return Dates(dates, wrong, zoned, moved, plain, first_year if years else 0)
 
 
-def _date(text: str, form: str) -> datetime.datetime:
-    """Return the date in a text, or raise ValueError."""
+def first_year_of(years: Sequence[int], this_year: int) -> int:
+    """Return the first of the hundred years that the years of two digits in a column are of.
+
+    If all may be within half a century, they are the latest such years up to 2068. Otherwise none
+    is after this year. The hundred end a few years later, if they can, as new rows may be later.
+    """
+    ends = np.unique(np.array(years) % 100)
+    gaps = np.diff(ends, append=ends[0] + 100)
+    first = int(ends[(gaps.argmax() + 1) % ends.size])
+    length = 100 - int(gaps.max())
+    if length < TOGETHER:
+        latest = USUAL_FIRST + 99 - length
+        first = latest - (latest - first) % 100
+    else:
+        first, length = this_year - int(((this_year - ends) % 100).max()), 0
+    return min(first, max(first + length, this_year) + YEARS_AHEAD - 99)
+
+
+def _in_window(year: int, first_year: int) -> int:
+    """Return the year of a window of a hundred years that ends with the same two digits."""
+    return first_year + (year - first_year) % 100
+
+
+def _date(text: str, form: str, first_year: int) -> tuple[datetime.datetime, bool]:
+    """Return the date in a text and whether its year has a century, or raise ValueError."""
     if form not in ORDERS:
-        return datetime.datetime.strptime(text, form)
+        date, has_century = datetime.datetime.strptime(text, form), "%y" not in form
+        year = date.year if has_century else _in_window(date.year, first_year)
+        return date.replace(year=year), has_century
     if found := CTIME.fullmatch(text):
         text = "{1} {0} {4} {2}{3}".format(*found.groups(""))
     text = LOGGED.sub(r"\1 \2", text)
@@ -207,7 +265,9 @@ def _date(text: str, form: str) -> datetime.datetime:
     if form == MONTH_FIRST and found["mark3"] != ".":
         a, b = b, a
     month = MONTHS.get(part.get("n", "").lower()) or int(part.get("m") or b or 0)
-    year = int(part["y"]) if len(part["y"]) == 4 else 2000 + int(part["y"])
+    year, has_century = int(part["y"]), len(part["y"]) == 4
+    if not has_century:
+        year = _in_window(year, first_year)
     hour = int(part.get("hour", 0))
     if half := part.get("half"):
         if not 1 <= hour <= 12:
@@ -215,7 +275,7 @@ def _date(text: str, form: str) -> datetime.datetime:
         hour = hour % 12 + 12 * (half.lower() == "p")
     if "hour" in part and "minute" not in part and not half and len(part["hour"]) < 2:
         raise ValueError(text)
-    year, day = year - 100 * (year > NOW_MOST and len(part["y"]) == 2), int(part.get("d") or a or 1)
+    day = int(part.get("d") or a or 1)
     if "w" in part:
         first = datetime.date.fromisocalendar(year, int(part["w"]), day)
         year, month, day = first.year, first.month, first.day
@@ -225,7 +285,7 @@ def _date(text: str, form: str) -> datetime.datetime:
     date = datetime.datetime(
         year, month, day, 0 if ends else hour, minute, second, micros, _zone_of(part)
     )
-    return date + datetime.timedelta(days=int(ends))
+    return date + datetime.timedelta(days=int(ends)), has_century
 
 
 def _zone_of(part: dict[str, str]) -> datetime.tzinfo | None:

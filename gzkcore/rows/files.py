@@ -367,7 +367,7 @@ class Table:
         form = self.forms.get(name) or [""]
         if "%" in form[0]:
             what += f"; the fit read dates such as {LAST_DAY:{form[0]}} ({form[0]})"
-        elif form[2:] and form[-1]:
+        elif form[1:2] in (["."], [","]) and form[-1]:
             what += f"; the fit read numbers with the unit {form[-1]!r}"
         return BadValueError(
             f"{self.path}: data row {row + 1}, column {name!r}: the value {what}",

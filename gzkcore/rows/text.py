@@ -20,6 +20,7 @@ from .dates import (
     NEITHER,
     ORDERS,
     UNLIKE_FIT,
+    YEARS_TOLD,
     ZONED,
     ZONES_LACK,
     ZONES_TOLD,
@@ -29,10 +30,9 @@ from .dates import (
     hours_of,
     order_of,
 )
-from .values import MISSING, THOUSANDS, Values, as_number
+from .values import FEW, MISSING, THOUSANDS, Values, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
-FEW = 0.1  # Up to this share of a column's texts that fit no kind is taken as missing.
 LOOKED_AT = 20_000  # So many texts, spread over the column, tell how numbers are written.
 TRIED = 100  # All texts are parsed only if most of so many, spread over the column, can be.
 # Among numbers and dates these stand for a missing value.
@@ -185,12 +185,21 @@ def _dates(
 
 
 def _dated(texts: Values, there: NDArray[np.bool_], form: str, known: list[str] | None) -> Meaning:
-    dates, wrong, zoned, plain = dates_of(texts, there, form)
-    notes = [ZONES_LACK.format("{!r}", plain) if plain else ZONES_TOLD] if zoned else []
-    if known is not None:
-        unlike = zoned != (ZONED in known)
-        notes = [UNLIKE_FIT.format("{!r}", "a" if zoned else "no")] if unlike else []
-    return Meaning(DATE, dates, wrong, [form, *([ZONED] if zoned else [])], notes)
+    first_year = next((int(mark) for mark in known or [] if mark.isdecimal()), 0)
+    dates = dates_of(texts, there, form, first_year)
+    marks = [ZONED] * dates.zoned + [str(dates.first_year)] * bool(dates.first_year)
+    lack = ZONES_LACK.format(dates.plain) if dates.zoned and dates.plain else ""
+    notes = [ZONES_TOLD + lack] if dates.moved and (lack or known is None) else []
+    notes += [] if known is None else zones_unlike(known, marks)
+    if dates.first_year and not first_year:
+        notes.append(YEARS_TOLD.format(dates.first_year, dates.first_year + 99))
+    return Meaning(DATE, dates.values, dates.wrong, [form, *marks], notes)
+
+
+def zones_unlike(known: list[str], form: list[str]) -> list[str]:
+    """Say so where times have a zone and those of the fit had none, or the other way round."""
+    zoned = ZONED in form
+    return [] if zoned == (ZONED in known) else [UNLIKE_FIT.format("a" if zoned else "no")]
 
 
 def _numbers(
@@ -334,8 +343,7 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
 
     `rows` are the numbers of the rows in their table, by default from 0 on.
     """
-    for note in meant.notes:
-        warn(Remark("reading", [name], note.format(name)))
+    tell_notes(name, meant.notes)
     if wrong := np.flatnonzero(meant.wrong).tolist():
         row = wrong[0] if rows is None else int(rows[wrong[0]])
         more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
@@ -343,3 +351,9 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
         value = repr(text) if isinstance(text, str) else f"{text:.0f}"
         sentence = f"column {name!r}: {value} in data row {row + 1}{more}: no {meant.kind}"
         warn(Remark("wrong values", [name], f"{sentence}, taken as missing"))
+
+
+def tell_notes(name: str, notes: list[str]) -> None:
+    """Warn of how a column is read."""
+    for note in notes:
+        warn(Remark("reading", [name], note.format(name)))

@@ -26,6 +26,7 @@ MISSING = frozenset(
     }
 )  # fmt: skip
 
+FEW = 0.1  # Up to this share of a column's values that fit no kind is taken as missing.
 LEAST_WHOLE = 0.02  # Points may separate thousands if a larger share of the numbers is whole.
 # A code for a missing value repeats so often, in a column of so many different values. It is so
 # large, and up to MOST_CODES codes may be beside each other.

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gzkcore.rows.dates import about_days, dates_in, dates_of, format_of_days
+from gzkcore.rows.dates import about_days, dates_in, dates_of, first_year_of, format_of_days
 
 
 @pytest.mark.parametrize(("text", "expected", "zoned"), [
@@ -73,12 +73,29 @@ from gzkcore.rows.dates import about_days, dates_in, dates_of, format_of_days
 def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dates, wrong, had_zone, _ = dates_of(np.array([text], dtype=object), np.ones(1, bool))
+        dates, wrong, _, moved, *_ = dates_of(np.array([text], dtype=object), np.ones(1, bool))
     if expected is None:
         assert wrong[0]
     else:
         assert dates[0] == np.datetime64(expected)
-    assert had_zone == zoned
+    assert moved == zoned
+
+
+@pytest.mark.parametrize(("first", "last", "window"), [
+    (1960, 2004, 1937),
+    (1935, 2001, 1935),
+    (1940, 1980, 1937),
+    (1927, 2026, 1927),
+    (1950, 2026, 1937),
+    (2019, 2028, 1939),  # some are planned
+    (2027, 2040, 1951),
+    (2000, 2000, 1937),
+])  # fmt: skip
+def test_years_of_two_digits_in_the_year_2026(first, last, window):
+    years = np.arange(first, last + 1)
+    for given in (years, years % 100):
+        assert first_year_of(given, 2026) == window
+    assert np.all((years >= window) & (years < window + 100))
 
 
 @pytest.mark.parametrize(("numbers", "expected"), [
@@ -93,7 +110,13 @@ def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
     ([20241231, 5], None),
     ([20241231.5], None),
     ([-20241231], None),
-    ([2024123124], None),
+    ([2024123124], ["2025-01-01T00"]),
+    ([202412312400], ["2025-01-01T00"]),
+    ([20241231240000], ["2025-01-01T00"]),
+    ([202412312430], None),
+    ([0, *range(2024010100, 2024010124), 2024013224], [
+        "NaT", *(f"2024-01-01T{hour:02}" for hour in range(24)), "NaT",
+    ]),
     ([5e300], None),
     ([], None),
     ([np.nan], None),

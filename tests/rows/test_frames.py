@@ -1,5 +1,8 @@
 """Columns of several kinds in memory: what the columns of files become."""
 
+import datetime
+import warnings
+
 import numpy as np
 import pytest
 
@@ -32,6 +35,27 @@ def test_times_with_a_zone(tmp_path):
         frame = read_frame(open_table(path), ["a"], lambda *_: None).frame
     assert len(caught) == 1
     assert (frame["a"] == np.datetime64("2024-01-01T00:00")).all()
+
+
+@pytest.mark.parametrize(("fit", "new", "told"), [
+    (None, "Europe/Berlin", ["times of column 'a' have a zone, other than in the fit"]),
+    ("UTC", None, ["times of column 'a' have no zone, other than in the fit"]),
+    ("Europe/Berlin", "UTC", []),
+    (None, None, []),
+])  # fmt: skip
+def test_types_have_a_zone_as_in_the_fit(tmp_path, fit, new, told):
+    path, forms = tmp_path / "data.parquet", {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for zone in (fit, new):
+            times = pyarrow.array(
+                [datetime.datetime(2024, 7, 1)] * 2, pyarrow.timestamp("us", zone)
+            )
+            parquet.write_table(pyarrow.table({"a": times}), path)
+            table = open_table(path)
+            table.forms = forms
+            typed(table, "a", next(table.columns(["a"]))[1]["a"], "date")
+    assert [str(each.message).partition(":")[0] for each in caught] == told
 
 
 @pytest.mark.parametrize("texts", [["", "NA"], [None, None]])

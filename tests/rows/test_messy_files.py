@@ -211,11 +211,31 @@ def test_dates_with_two_readings_and_a_format():
 def test_a_format_is_that_of_the_next_table_too():
     days, more = ["201112", "110130", "120409"], {"date_format": "%y%m%d"}
     table = opened(below("a", days), **more)
-    fitted = read_frame(table, ["a"], lambda *_: None).frame["a"]
+    with pytest.warns(UserWarning, match="years of two digits in column 'a' are read as 19"):
+        fitted = read_frame(table, ["a"], lambda *_: None).frame["a"]
     new = opened(below("a", days[:1]))  # which is December 2011 too
     new.forms = table.forms
     _, columns, _ = next(new.columns(["a"]))
     assert typed(new, "a", columns["a"], "date") == fitted[0] == np.datetime64("2020-11-12")
+
+
+@pytest.mark.parametrize("form", [
+    "%d-%b-%y", "%d %b %y 24:00", "%m/%d/%y", "%d.%m.%y", "%y-%m-%d", "%y-%m-%d %H:%M",
+])  # fmt: skip
+@pytest.mark.parametrize(("first", "last"), [(1960, 2004), (1935, 2001), (2019, 2027)])
+def test_years_of_two_digits_are_of_one_window(form, first, last):
+    days = np.arange(f"{first}-02-28", f"{last}-03-01", 97, dtype="M8[D]")
+    texts = [day.item().strftime(form) for day in days]
+    of_names = "%b" in form
+    table = opened(below("a", texts), **({} if of_names else {"date_format": form}))
+    with pytest.warns(UserWarning, match="^years of two digits in column 'a' are read as") as told:
+        found = read_frame(table, ["a"], lambda *_: None).frame["a"]
+    np.testing.assert_array_equal(found, days + (" 24:00" in form))
+    assert len(told) == 1
+    new = opened(below("a", texts[-2:]))
+    new.forms = table.forms
+    later = typed(new, "a", next(new.columns(["a"]))[1]["a"], "date")
+    np.testing.assert_array_equal(later, found[-2:])
 
 
 def test_the_order_of_day_and_month_is_not_guessed_from_other_dates():

@@ -620,6 +620,50 @@ def test_times_in_text_with_a_zone_are_utc():
     assert encoder.columns_[0].fill == 1704067200
 
 
+HOURS = pd.date_range("2024-07-01", periods=40, freq="7h")
+EAST = datetime.timezone(datetime.timedelta(hours=2))
+PLAIN = {
+    "text": HOURS.strftime("%Y-%m-%d %H:%M"),
+    "type": HOURS,
+    "microseconds": HOURS.as_unit("us"),
+    "objects": pd.Series([*HOURS.to_pydatetime()], dtype=object),
+}
+ZONED = {
+    "text": HOURS.strftime("%Y-%m-%d %H:%M+02:00"),
+    "text in UTC": HOURS.strftime("%Y-%m-%dT%H:%MZ"),
+    "type": HOURS.tz_localize("Europe/Berlin"),
+    "UTC": HOURS.tz_localize("UTC"),
+    "objects": pd.Series([*HOURS.tz_localize(EAST).to_pydatetime()], dtype=object),
+}
+
+
+@pytest.mark.parametrize("zoned", ZONED)
+@pytest.mark.parametrize("plain", PLAIN)
+@pytest.mark.filterwarnings("ignore:times of column 'at' that have a zone are converted")
+def test_a_zone_in_the_fit_or_in_new_rows_alone_is_told(plain, zoned):
+    without, having = ({"at": kind} for kind in (PLAIN[plain], ZONED[zoned]))
+    for fit, new, has in ((without, having, "a"), (having, without, "no")):
+        encoder = TableEncoder().fit(pd.DataFrame(fit))
+        encoder.transform(pd.DataFrame(fit))
+        told = f"^times of column 'at' have {has} zone, other than in the fit: they are read as UTC"
+        with pytest.warns(UserWarning, match=told) as caught:
+            encoder.transform(pd.DataFrame(new)[:30])
+        assert len([each for each in caught if "zone" in str(each.message)]) == 1
+
+
+def test_zones_that_differ_are_the_same_times():
+    times = HOURS.tz_localize("America/Los_Angeles")
+    expected = TableEncoder().fit_transform(pd.DataFrame({"at": times}))
+    encoder = TableEncoder().fit(pd.DataFrame({"at": times}))
+    for zone in ("Asia/Tokyo", "UTC"):
+        other = times.tz_convert(zone)
+        for same in (other, other.strftime("%Y-%m-%dT%H:%M%z"), other.astype(object)):
+            assert_array_equal(encoder.transform(pd.DataFrame({"at": same})), expected)
+    mixed = pd.Series([*times[:20].to_pydatetime(), *HOURS[:20].to_pydatetime()], dtype=object)
+    with pytest.warns(UserWarning, match="others, such as '2024-07-01 00:00:00', have none"):
+        TableEncoder().fit(pd.DataFrame({"at": mixed}))
+
+
 def test_dates_called_lat_and_lon_are_no_places():
     texts = [f"2024-01-{1 + i:02}" for i in range(20)]
     encoder = TableEncoder().fit(pd.DataFrame({"lat": texts, "lon": np.arange(20.0)}))

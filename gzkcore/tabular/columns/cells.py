@@ -21,7 +21,15 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import NO_ROWS, as_table, check_sparse
 from gzkcore._util.warn import warn
-from gzkcore.rows.dates import dates_of, seconds_of, seconds_of_array
+from gzkcore.rows.dates import (
+    NEITHER,
+    ZONED,
+    ZONES_LACK,
+    ZONES_TOLD,
+    dates_of,
+    seconds_of,
+    seconds_of_array,
+)
 from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.text import (
     DATE,
@@ -32,6 +40,8 @@ from gzkcore.rows.text import (
     days_of,
     meaning_of,
     tell,
+    tell_notes,
+    zones_unlike,
 )
 from gzkcore.rows.values import Values, as_number, bare, missing_of, texts_of
 
@@ -146,6 +156,8 @@ class Cells:
             raise ValueError(
                 f"column {self.name!r} had {holds} in fit, but has {has}; pass {holds}{remedy}"
             )
+        if self.holds == holds == DATES:
+            tell_notes(self.name, zones_unlike(form, self.form))
         return values
 
     def as_numbers(self) -> "Cells":
@@ -235,15 +247,18 @@ def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]], skipped: set[str
 def _of_series(series: Any, name: str) -> Cells:
     """Return a column of a frame or an array."""
     kind = str(series.dtype).partition("(")[0]
+    zone = getattr(series.dtype, "tz", getattr(series.dtype, "time_zone", None))  # pandas', Polars'
+    form = [] if zone is None else [NEITHER, ZONED]
     if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
-        return Cells(name, seconds_of_array(np.asarray(series, dtype=f"M8[{unit}]")), DATES)
+        dates = np.asarray(series, dtype=f"M8[{unit}]")
+        return Cells(name, seconds_of_array(dates), DATES, form=form)
     values = np.asarray(series)
     if kind.lower() in CATEGORICAL_DTYPES:
         return Cells(name, values.astype(object), LEVELS, order=_order_of(series.dtype))
     if values.dtype.kind in "mM":
         holds = DATES if values.dtype.kind == "M" else DURATIONS
-        return Cells(name, seconds_of_array(values), holds)
+        return Cells(name, seconds_of_array(values), holds, form=form)
     if values.dtype.kind in "iuf":
         exact = None if values.dtype == np.float64 else values
         values = values.astype(np.float64)
@@ -275,7 +290,11 @@ def _of_objects(values: Values, name: str) -> Cells:
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
         lasts = all(isinstance(value, datetime.timedelta | np.timedelta64) for value in there)
-        return Cells(name, as_numbers, DURATIONS if lasts else DATES)
+        plain = [value for value in there if getattr(value, "tzinfo", None) is None]
+        form = [] if len(plain) == len(there) else [NEITHER, ZONED]
+        if form and plain:
+            tell_notes(name, [ZONES_TOLD + ZONES_LACK.format(str(plain[0]))])
+        return Cells(name, as_numbers, DURATIONS if lasts else DATES, form=form)
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
@@ -340,7 +359,7 @@ def _numbers_of_objects(name: str, values: Values, holds: str, form: list[str]) 
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(holds)
     texts, there = _texts_in(values)
-    meant = kind and _understood(name, texts, there, kind, form or None, chosen=False)
+    meant = kind and _understood(name, texts, there, kind, form, chosen=False)
     if meant:
         return _in_numbers(name, meant)[0]
     if not there.any():
