@@ -170,12 +170,15 @@ def outer_widening(
     return high
 
 
-def class_probabilities(predictions: Sequence[float], power: float, floor: float) -> list[float]:
+def class_probabilities(
+    predictions: Sequence[float], power: float, floor: float, least: float = 0.0
+) -> list[float]:
     """Return probabilities of classes, of predictions f_c for targets of +1 and -1.
 
     Least squares estimate the mean of a target, which is 2 p - 1. So (1 + f) / 2 estimates p; it
     may be 0 or less, so it is at least `floor`. A power makes probabilities surer or less sure;
-    then they are divided by their sum.
+    then they are divided by their sum. Those that are smaller than `least` are raised to it, and
+    all are divided by their sum again.
 
     Examples
     --------
@@ -183,7 +186,8 @@ def class_probabilities(predictions: Sequence[float], power: float, floor: float
     [0.4705882352941177, 0.058823529411764705, 0.4705882352941177]
     """
     shares = [max((1.0 + f) / 2.0, floor) ** power for f in predictions]
-    return [share / sum(shares) for share in shares]
+    raised = [max(share / sum(shares), least) for share in shares]
+    return [share / sum(raised) for share in raised]
 
 
 def importances(

@@ -71,11 +71,11 @@ class Comparison:
         whole kernel), `width` (of the output; for the whole kernel its number of rows), `features`
         (what was fitted). Means over the seeds of `error` (relative, Frobenius), `mean_error` (over
         pairs), `spectral_error` and, with y, `rmse` and `r2` (scikit-learn's `r2_score`); each also
-        with `..._low` and `..._high` (95 % interval of the mean, None for one seed) and `..._spread` (standard
-        deviation). `error_ratio` to the best; `fit_seconds`, `row_seconds` (transform), `seconds`
-        (both, for n_fitted rows), `time_ratio` to the fastest of the width; `megabytes` (peak);
-        `front`: whether the row is on the Pareto front, that is, no other row is both more accurate
-        and faster.
+        with `..._low` and `..._high` (95 % interval of the mean, None for one seed) and
+        `..._spread` (standard deviation). `error_ratio` to the best; `fit_seconds`, `row_seconds`
+        (transform), `seconds` (both, for n_fitted rows), `time_ratio` to the fastest of the width;
+        `megabytes` (peak); `front`: whether the row is on the Pareto front, that is, no other row
+        is both more accurate and faster.
     refused : list of dict
         `method`, `n_components` (a list, empty for the whole kernel) and `reason`.
     best : dict

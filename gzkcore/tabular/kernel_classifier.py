@@ -38,7 +38,9 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     For each class a `KernelRegressor` predicts +1 for its rows and -1 for all others. Predictions
     of held-out rows tell how these become probabilities: by a logistic regression, or for three and
-    more classes as powers of (1 + prediction) / 2, if that has the smaller log loss in folds.
+    more classes as powers of (1 + prediction) / 2, if that has the smaller log loss in folds. No
+    probability is surer than n held-out rows allow: a mistake has at least 1 / (2 (n + 1)), which
+    the c classes share, so that each has about 1 / (2 (n + 1) (c - 1)) or more.
 
     Parameters
     ----------

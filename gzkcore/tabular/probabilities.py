@@ -2,7 +2,8 @@
 
 Least squares predict a number f for each class, +1 for its rows and -1 for others. A logistic
 regression on these makes them probabilities; or, for three classes or more, powers of the shares
-p = (1 + f) / 2 do, if that has the smaller log loss in folds.
+p = (1 + f) / 2 do, if that has the smaller log loss in folds. No probability is surer than the
+held-out rows allow, see `least_probability`.
 """
 
 import functools
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logit, logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from gzkcore._util.state import doubles, number, stored
@@ -35,14 +36,18 @@ TINY = np.finfo(np.float64).tiny
 class Link:
     """What makes log probabilities, up to a constant, of predictions f: slopes g + offsets.
 
-    g is f, or with a floor > 0 log max((1 + f) / 2, floor).
+    g is f, or with a floor > 0 log max((1 + f) / 2, floor). Smaller probabilities than `least` are
+    raised to it.
     """
 
-    _state = stored(slopes=doubles("t", "t"), offsets=doubles("t"), floor=number(0))
+    _state = stored(
+        slopes=doubles("t", "t"), offsets=doubles("t"), floor=number(0), least=number(0, 0.5).if_there()
+    )
 
     slopes: Doubles
     offsets: Doubles
     floor: float = 0.0
+    least: float = 0.0
 
     @classmethod
     def of_means(cls, n_targets: int) -> "Link":
@@ -58,7 +63,13 @@ class Link:
     def scores(self, predictions: Doubles) -> Doubles:
         """Return log probabilities up to a constant."""
         g = _log_shares(predictions, self.floor) if self.floor else predictions
-        return np.asarray(g @ self.slopes.T + self.offsets)
+        scores = np.asarray(g @ self.slopes.T + self.offsets)
+        if not self.least:
+            return scores
+        if scores.shape[1] == 1:  # the log odds of the second of two classes
+            return np.clip(scores, logit(self.least), -logit(self.least))
+        lowest = logsumexp(scores, axis=1, keepdims=True) + math.log(self.least)
+        return np.maximum(scores, lowest)
 
 
 def calibrated_link(
@@ -74,10 +85,10 @@ def calibrated_link(
     trials = choice.trials
     predicted = trials.predictions(choice.best, choice.form.trial, return_std=False)
     held_out = [
-        (in_units(mean), places_of(in_units(trials.Y[test])), trials.weights(test))
+        (in_units(mean), places_of(in_units(trials.Y[test])), trials.weights(test), test)
         for _, mean, _, test in predicted
     ]
-    predictions, truth, weight = map(np.concatenate, zip(*held_out, strict=True))
+    predictions, truth, weight, rows = map(np.concatenate, zip(*held_out, strict=True))
     wrong = 100 * np.average(places_of(predictions) != truth, weights=weight)
     rate = f"The error rate on the rows held out for the choice is {wrong:.1f} %."
     trials.report.say(rate, "error rate of the choice")
@@ -90,9 +101,21 @@ def calibrated_link(
         names = ", ".join(map(str, classes[absent]))
         trials.report.say(f"No row of these classes was held out: {names}.")
     link = _best_link(predictions, truth, weight, len(classes))
+    link.least = least_probability(trials.weights(np.unique(rows)), len(classes))
     if link.floor:
         trials.report.say("Probabilities are powers of what is predicted for each class.")
     return link
+
+
+def least_probability(weight: Doubles, n_classes: int) -> float:
+    """Return the least probability of a class that held-out rows of these weights allow.
+
+    If none of n rows is mistaken, the chance of a mistake is not known to be 0: the estimate of
+    Krichevsky and Trofimov, the best for log loss in the worst case, is 1 / (2 (n + 1)). Any of the
+    other classes may be the right one. Rows of unequal weights count as fewer.
+    """
+    n = weight.sum() ** 2 / np.square(weight).sum()
+    return float(0.5 / (n + 1) / (n_classes - 1))
 
 
 def _best_link(predictions: Doubles, truth: Integers, weight: Doubles, n_classes: int) -> Link:

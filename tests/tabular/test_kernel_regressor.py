@@ -188,8 +188,9 @@ def test_powers_are_those_of_the_reference(n_classes):
     predicted = model._mean(model._encoded(X[1000:]))
     for row in range(0, 700, 50):
         wanted = reference.table.class_probabilities(
-            predicted[row].tolist(), float(model._link.slopes[0, 0]), model._link.floor
-        )
+            predicted[row].tolist(), float(model._link.slopes[0, 0]), model._link.floor,
+            model._link.least,
+        )  # fmt: skip
         np.testing.assert_allclose(found[row], wanted, rtol=1e-12)
     best = np.exp(-((X[1000:, None] - centres) ** 2).sum(axis=2) / 2)
     best /= best.sum(axis=1, keepdims=True)
