@@ -183,7 +183,7 @@ def class_probabilities(
     Examples
     --------
     >>> class_probabilities([0.6, -1.2, 0.6], 1.0, 0.1)
-    [0.4705882352941177, 0.058823529411764705, 0.4705882352941177]
+    [0.47058823529411764, 0.058823529411764705, 0.47058823529411764]
     """
     shares = [max((1.0 + f) / 2.0, floor) ** power for f in predictions]
     raised = [max(share / sum(shares), least) for share in shares]

@@ -41,7 +41,10 @@ class Link:
     """
 
     _state = stored(
-        slopes=doubles("t", "t"), offsets=doubles("t"), floor=number(0), least=number(0, 0.5).if_there()
+        slopes=doubles("t", "t"),
+        offsets=doubles("t"),
+        floor=number(0),
+        least=number(0, 0.5).if_there(),
     )
 
     slopes: Doubles
@@ -67,9 +70,9 @@ class Link:
         if not self.least:
             return scores
         if scores.shape[1] == 1:  # the log odds of the second of two classes
-            return np.clip(scores, logit(self.least), -logit(self.least))
+            return np.asarray(np.clip(scores, logit(self.least), -logit(self.least)))
         lowest = logsumexp(scores, axis=1, keepdims=True) + math.log(self.least)
-        return np.maximum(scores, lowest)
+        return np.asarray(np.maximum(scores, lowest))
 
 
 def calibrated_link(

@@ -17,7 +17,8 @@ def test_classes_that_can_be_separated_are_not_sure(n_classes):
     X, y = make_blobs(n, 4, centers=6 * np.eye(5, 4)[:n_classes], cluster_std=0.5, random_state=0)
     model = KernelClassifier(random_state=0).fit(X, y)
     shares = model.predict_proba(X)
-    assert 1 / (10 * n) <= shares.min() and shares.max() < 1 - 0.4 / n
+    assert shares.min() >= 1 / (10 * n)
+    assert shares.max() < 1 - 0.4 / n
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
     assert (model.predict(X) == y).all()
 
@@ -34,7 +35,8 @@ def test_labels_and_moderate_probabilities_stay(n_classes):
         free, bounded = (np.column_stack([0 * each, each]) for each in (free, bounded))
     assert (bounded.argmax(axis=1) == free.argmax(axis=1)).all()
     before, after = softmax(free, axis=1), softmax(bounded, axis=1)
-    assert before.min() < 1e-6 and after.min() > 0.98 * link.least
+    assert before.min() < 1e-6
+    assert after.min() > 0.98 * link.least
     same = (before >= link.least).all(axis=1)
     assert (after[same] == before[same]).all()
 
