@@ -2,9 +2,11 @@
 
 import os
 import re
+import unicodedata
 from collections.abc import Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
+_JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji
 
 
 def counted(number: int, noun: str) -> str:
@@ -32,9 +34,29 @@ def named_columns(names: Sequence[str], most: int = 10) -> str:
     >>> named_columns(["age"]), named_columns(["age", "town"]), named_columns(["a", "b", "c"], 2)
     ("column 'age'", "columns 'age', 'town'", "columns 'a', 'b' and 1 more")
     """
-    listed = ", ".join(map(repr, names[:most]))
+    return f"column{'s' * (len(names) > 1)} {quoted(names, most)}"
+
+
+def quoted(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first ones of many."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"column{'s' * (len(names) > 1)} {listed}{more}"
+    return ", ".join(map(repr, names[:most])) + more
+
+
+def printable(text: str) -> str:
+    r"""Return a text with escapes for what controls a terminal, or the direction of writing.
+
+    >>> printable("R\x1b[31m, a\nb, été")
+    'R\\x1b[31m, a\\nb, été'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or _is_space(c) else repr(c)[1:-1] for c in text)
+
+
+def _is_space(character: str) -> bool:
+    """Say whether a character is a space of any width, or joins letters in scripts that do so."""
+    return unicodedata.category(character) == "Zs" or character in _JOINERS
 
 
 def as_plain(value: float, digits: int) -> str:

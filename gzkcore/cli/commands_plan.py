@@ -127,7 +127,10 @@ def plan(
         if target is not None:
             print_lines(_fit_with(data, {name: context.params[name] for name in OF_FIT}), "")
         print_lines(
-            str(result), *gamma_notes(result.kernel, where_from), *notes, *picture_note(picture)
+            *str(result).split("\n"),
+            *gamma_notes(result.kernel, where_from),
+            *notes,
+            *picture_note(picture),
         )
     if failed:
         raise ValueError(failed)

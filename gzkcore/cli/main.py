@@ -13,6 +13,8 @@ import sys
 from importlib.metadata import version
 from typing import Annotated, Any
 
+from gzkcore._util.wording import printable
+
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # exit code, from typer too
@@ -66,9 +68,8 @@ def _reason(error: OSError) -> str:
 
 
 def _complain(reason: str) -> int:
-    if reason:  # without characters that control a terminal
-        line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(reason.split()))
-        sys.stderr.write(f"gzkcore: {line}\n")
+    if reason:
+        sys.stderr.write(f"gzkcore: {printable(' '.join(reason.split()))}\n")
     return 2
 
 

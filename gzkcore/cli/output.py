@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gzkcore._util.wording import printable
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -101,8 +103,8 @@ def progress(*, lines: bool = False) -> Iterator["OnProgress"]:
             if label not in tasks:
                 for task in bars.tasks:
                     bars.update(task.id, total=1.0, completed=1.0)
-                tasks[label] = bars.add_task(label, total=total, now=now)
-            bars.update(tasks[label], total=total, completed=share or 0, now=now)
+                tasks[label] = bars.add_task(label, total=total, now="")
+            bars.update(tasks[label], total=total, completed=share or 0, now=printable(now))
 
         yield report
 
@@ -182,7 +184,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]], least: int
     from rich.text import Text
 
     table = Table(
-        title=Text(title, "table.title"), title_justify="left", show_header=any(header),
+        title=Text(printable(title), "table.title"), title_justify="left", show_header=any(header),
         box=box.SIMPLE_HEAD,
     )  # fmt: skip
     for i, column in enumerate(header):
@@ -190,7 +192,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]], least: int
             Text(column), justify="right" if i and any(header) else "left", no_wrap=any(header)
         )
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console()
     console.width = max(console.width, least)
     console.print(table)
@@ -202,12 +204,12 @@ def print_lines(*lines: str) -> None:
 
     console = Console(soft_wrap=True, markup=False, highlight=False, emoji=False)
     for line in lines:
-        console.print(line)
+        console.print(printable(line))
 
 
 def tell(line: str) -> None:
     """Write a line to stderr before the work is done; bars go on below it."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
 
 

@@ -2,8 +2,8 @@
 
 import datetime
 import functools
+import html
 from collections.abc import Callable
-from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from gzkcore._util.files import replacing
 from gzkcore._util.typing import OnProgress
-from gzkcore._util.wording import seconds_told, shortened
+from gzkcore._util.wording import printable, seconds_told, shortened
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
 from gzkcore.rows.text import NUMBER
@@ -91,7 +91,7 @@ def write_page(
         f'<section id="{part}"><h2>{head}</h2>\n{content}</section>'
         for part, head, content in shown
     )
-    target = escape(result["target"])
+    target = _escaped(result["target"])
     with replacing(path) as beside:
         beside.write_text(
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -103,13 +103,18 @@ def write_page(
         )
 
 
+def _escaped(text: str) -> str:
+    """Return a text as HTML."""
+    return html.escape(printable(text))
+
+
 def _lines(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>\n" for line in lines)
+    return "".join(f"<p>{_escaped(line)}</p>\n" for line in lines)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
     lines = [
-        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>\n"
+        f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>\n"
         for tag, cells in [("th", header), *(("td", row) for row in rows)]
     ]
     return f'<div class="wide"><table>{"".join(lines)}</table></div>\n' if rows else ""
@@ -126,7 +131,7 @@ def _drawn(about: str, draw: Callable[..., None], n_axes: int = 1) -> str:
 
 def _figure(about: str, figure: Any) -> str:
     """Return a picture, and in words what it shows, for those who can't see it."""
-    label = f'<svg role="img" aria-label="{escape(about)}"'
+    label = f'<svg role="img" aria-label="{_escaped(about)}"'
     return f"<figure>{as_svg(figure).replace('<svg', label, 1)}</figure>\n"
 
 
@@ -144,7 +149,7 @@ def _effects(fit: "FrameFit", report: OnProgress) -> str:
     for name, effect in zip(names, effects, strict=True):
         draw = functools.partial(draw_column, fit, name, effect, limits)
         picture = _drawn(f"effect of {name}", draw, 1 if fit.verdict is None else 2)
-        pictures += f"<div><h3>{escape(name)}</h3>{picture}</div>\n"
+        pictures += f"<div><h3>{_escaped(name)}</h3>{picture}</div>\n"
     about = ABOUT_EFFECTS + ABOUT_ERRORS * (fit.verdict is not None)
     return pictures and f'<p>{about}</p>\n<div class="columns">{pictures}</div>\n'
 
@@ -189,5 +194,7 @@ def _settings(result: dict[str, Any], context: Any) -> str:
         "Memory": f"{result['peak_memory_mb']:,.0f} MB",
         "Made": f"{now:%Y-%m-%d %H:%M %z}, with gzkcore {version('gzkcore')}",
     }
-    rows = [f"<dt>{name}</dt><dd>{escape(text)}</dd>\n" for name, text in settings.items() if text]
-    return f"<pre>{escape(context.meta['command'])}</pre>\n<dl>{''.join(rows)}</dl>\n"
+    rows = [
+        f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n" for name, text in settings.items() if text
+    ]
+    return f"<pre>{html.escape(context.meta['command'])}</pre>\n<dl>{''.join(rows)}</dl>\n"

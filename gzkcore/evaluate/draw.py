@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gzkcore._util.files import replacing
-from gzkcore._util.wording import as_plain, counted
+from gzkcore._util.wording import as_plain, counted, printable
 
 Named: TypeAlias = tuple[tuple[float, float], str]  # a point of a picture, and its name
 
@@ -83,8 +83,11 @@ def name_of(method: str, width: int | None) -> str:
 
 
 def as_written(text: str) -> str:
-    """Escape dollars: Matplotlib would take what stands between two of them for a formula."""
-    return text.replace("$", r"\$")
+    """Escape dollars: Matplotlib would take what stands between two of them for a formula.
+
+    What can't be printed is escaped too, but for line ends.
+    """
+    return "\n".join(map(printable, text.split("\n"))).replace("$", r"\$")
 
 
 def wrapped(text: str, inches: float, letter: float = LETTER) -> str:

@@ -8,13 +8,20 @@ import warnings
 import numpy as np
 import pytest
 import rich.console
-from commands import QUICK, files, refuse, write
+from commands import QUICK, UNTESTED, files, refuse, write
 
 from gzkcore.cli import main as cli
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
-from gzkcore.cli.output import collected_notes, print_lines, print_table, progress, to_places
+from gzkcore.cli.output import (
+    collected_notes,
+    print_lines,
+    print_table,
+    progress,
+    tell,
+    to_places,
+)
 
 NAMES = ["speed [m/s]", "rate [/s]", "h:m:s", "[bold]"]
 
@@ -120,3 +127,32 @@ def test_a_picture_of_features_that_fails_comes_after_the_report(
     out, err = capsys.readouterr()
     assert "80 rows" in out
     assert err.endswith("the picture could not be drawn: no ink; all else is done\n")
+
+
+def test_text_of_files_does_not_control_the_terminal(capsys):
+    odd = "a\x1b[31m\x07\u202eb\nNote: c\r\udc80"
+    print_table(odd, [""], [[odd]])
+    print_lines(odd, "été\u00a0年 \u0645\u200c\u062e")
+    tell(odd)
+    out, err = capsys.readouterr()
+    shown = r"a\x1b[31m\x07\u202eb\nNote: c\r\udc80"
+    assert (out.count(shown), err) == (3, f"{shown}\n")
+    assert "été\u00a0年 \u0645\u200c\u062e\n" in out
+
+
+def test_a_column_of_a_file_may_have_any_name(capsys, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    numbers = np.arange(40.0)
+    odd = "x\x1b[2J\u202e\n"
+    columns = {odd: numbers**2, "kind": ["a\x1b[1m", "b"] * 20, "y": numbers}
+    pq.write_table(pa.table(columns), tmp_path / "odd.parquet")
+    arguments = ["--target", "y", *UNTESTED, *QUICK, "--force", "--report", "page.html"]
+    assert cli.main(["fit", str(tmp_path / "odd.parquet"), *arguments]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for text in (*capsys.readouterr(), page):
+        assert not {"\x1b", "\u202e"} & {*text}
+    assert r"x\x1b[2J\u202e\n" in page
+    told = refuse(capsys, "fit", tmp_path / "odd.parquet", "--target", "\x1b[2J")
+    assert "\x1b" not in told
