@@ -103,15 +103,16 @@ def column_numbers(what: str, columns: Any, width: int, names: ArrayLike | None)
         alone = isinstance(columns, str) or not isinstance(columns, Iterable)
         chosen = [columns] if alone else list(columns)
         if any(isinstance(column, str) for column in chosen):
-            known = [] if names is None else np.asarray(names).tolist()
+            every = [] if names is None else np.asarray(names).tolist()
+            known = dict(zip(reversed(every), reversed(range(len(every))), strict=True))
             unknown = [column for column in chosen if column not in known]
             if unknown:
                 raise ValueError(
                     f"{what} names column {unknown[0]!r}, but X has "
-                    f"{'no column names' if names is None else f'the columns {known}'}; pass a "
+                    f"{'no column names' if names is None else f'the columns {every}'}; pass a "
                     "DataFrame with that column, or numbers of columns"
                 )
-            chosen = [known.index(column) for column in chosen]
+            chosen = [known[column] for column in chosen]
         index = [check_integer("column", column, -width) for column in chosen]
         far = [column for column in index if column >= width]
         if far:

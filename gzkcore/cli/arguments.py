@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -183,10 +184,12 @@ def chosen_columns(
         chosen = _names_in(columns, table) or [""]
     else:
         chosen = _all_columns(table, target, drop, kinds)
-    table.require([*([] if target is None else [target]), *chosen])
-    if target in chosen or len(set(chosen)) < len(chosen):
-        twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
-        raise ValueError(f"column {twice!r} is named twice; name the target and each column once")
+    named = [*([] if target is None else [target]), *chosen]
+    table.require(named)
+    if twice := [name for name, count in Counter(named).items() if count > 1]:
+        raise ValueError(
+            f"column {twice[0]!r} is named twice; name the target and each column once"
+        )
     unused = [name for name, kind in kinds.items() if kind != "drop" and name not in chosen]
     if unused:
         raise ValueError(f"--as {unused[0]}=...: {unused[0]} is no column that is predicted from")
@@ -208,7 +211,8 @@ def _all_columns(
     table.index = [name for name in table.index if name not in kinds]
     index = [name for name in table.index if name != target]
     chosen = table.names if target is None else table.beside(target)
-    chosen = [name for name in chosen if name not in (*index, *table.apart)] or chosen
+    apart = {*index, *table.apart}
+    chosen = [name for name in chosen if name not in apart] or chosen
     if index and index[0] not in chosen:
         names = listed(index)
         table.notes.append(
@@ -216,8 +220,9 @@ def _all_columns(
         )
     dropped = [] if drop is None else _names_in(drop, table)
     table.require(dropped)
-    chosen = [name for name in chosen if name not in dropped]
-    table.doubtful = [name for name in chosen if name not in (*table.reading.keep, *kinds)]
+    left_out, named = {*dropped}, {*table.reading.keep, *kinds}
+    chosen = [name for name in chosen if name not in left_out]
+    table.doubtful = [name for name in chosen if name not in named]
     for name in chosen:
         if target and table.twice.get(name) == target:
             raise ValueError(
@@ -247,7 +252,8 @@ def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
 
 
 def _names_in(text: str, table: "Table") -> list[str]:
-    return [name if name in table.names else name.strip() for name in names_in(text)]
+    known = {*table.names}
+    return [name if name in known else name.strip() for name in names_in(text)]
 
 
 def listed(names: list[str]) -> str:

@@ -234,11 +234,12 @@ def fit(
         if plot is not None:
             report("drawing", None)
         picture, failed = drawn(plot, lambda path: draw_frame(outcome, path, table.path.name))
+    used = {*inputs, target, weights}
     result = {
         "data": str(data),
         "target": target,
         **to_dict(outcome),
-        "unused": [name for name in table.names if name not in (*inputs, target, weights)],
+        "unused": [name for name in table.names if name not in used],
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
         "model": str(model),

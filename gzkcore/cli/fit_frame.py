@@ -62,7 +62,8 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
     """Return what is shuffled, by what it is called: columns, or two together that are a place."""
     tried = {", ".join(places): [*places]} if places else {}
     tried |= {name: [name] for name in columns if name not in places}
-    return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
+    order = {name: place for place, name in enumerate(columns)}
+    return dict(sorted(tried.items(), key=lambda each: min(order[name] for name in each[1])))
 
 
 def _learned(

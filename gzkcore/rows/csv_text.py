@@ -356,14 +356,14 @@ def named_rows(names: list[str], rows: list[list[str]]) -> list[str]:
 
 def distinct(names: list[str]) -> list[str]:
     """Return distinct names: the second a becomes a.1, as in pandas."""
-    result: list[str] = []
+    known, result = {*names}, dict[str, None]()
+    numbers = {name: itertools.count(1) for name in known}
     for name in names:
-        numbers = itertools.count(1)
         other = name
-        while other in result or (other != name and other in names):
-            other = f"{name}.{next(numbers)}"
-        result.append(other)
-    return result
+        while other in result or (other != name and other in known):
+            other = f"{name}.{next(numbers[name])}"
+        result[other] = None
+    return [*result]
 
 
 def unit_rows(rows: list[list[str]]) -> int:

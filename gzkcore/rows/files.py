@@ -33,7 +33,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted, in_list, named_columns
+from gzkcore._util.wording import counted, in_list, named_columns, quoted
 
 from . import columnar, csv_text
 from .index import MOST_ROWS, is_index, may_be_index
@@ -204,17 +204,18 @@ class Table:
             for place, name in enumerate(self.names)
             if ((saved := name in self._saved) or may_be_index(name, place))
             and name not in self.reading.keep
-            and is_index(name, place, self._first_values(name), saved=saved)
+            and is_index(name, place, self._first_values(place), saved=saved)
         ]
 
-    def _first_values(self, name: str) -> list[Any]:
-        """Return the first values of a column."""
+    def _first_values(self, place: int) -> list[Any]:
+        """Return the first values of the column at a place."""
+        name = self.names[place]
         _, columns, _ = next(self.columns([name]))
         return [plain_value(value) for value in columns[name][:MOST_ROWS]]
 
     def beside(self, name: str) -> list[str]:
         """Return all other columns of values, and of as many rows, but for a saved index."""
-        apart = (name, *self.index, *self.apart)
+        apart = {name, *self.index, *self.apart}
         return [other for other in self.names if other not in apart]
 
     def check_whole(self) -> None:
@@ -433,8 +434,7 @@ class CsvTable(Table):
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
         if twice := {new: old for old, new in pairs if old != new}:
-            names_now = ", ".join(map(repr, twice))
-            self.notes.append(f"columns with the name of another are called {names_now}")
+            self.notes.append(f"columns with the name of another are called {quoted([*twice])}")
             self.twice = twice
         above = head.decode("utf-8-sig", "replace").splitlines()[: csv_text.ROWS]
         self.heads = [*map(csv_text.values_in, above)]
@@ -472,8 +472,7 @@ class CsvTable(Table):
             return "; separate columns by commas, semicolons, tabs or |"
         return ""
 
-    def _first_values(self, name: str) -> list[Any]:
-        place = self.names.index(name)
+    def _first_values(self, place: int) -> list[Any]:
         return [row[place] for row in self._rows if len(row) > place]
 
     def append(

@@ -317,13 +317,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         of_columns: list[int] = []
         of_levels: list[int] = []
         kinds: list[str] = []
+        first = 0
         for column in self.columns_:
             for kind, names in column.parts():
-                first = max([-1, *of_levels]) + 1
                 own = np.full(len(names), first)
                 if n_own := column.own_lengths(kind, len(names)):
                     own = np.arange(len(names)) + first
                     own[n_own:] = -1
+                first = max([first - 1, *own.tolist()]) + 1
                 of_levels.extend(own.tolist())
                 of_columns.extend([len(kinds)] * len(names))
                 kinds.append(kind)
@@ -356,9 +357,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: dict[str, None] = {}
         for column in self.columns_:
             for name in column.encoded_names:
-                taken = {*names} if name == column.name else {*names} | inputs
+                may_be_input = name == column.name
                 numbered = (f"{name} ({number})" for number in itertools.count(2))
-                names[next(n for n in itertools.chain([name], numbered) if n not in taken)] = None
+                made = (n for n in itertools.chain([name], numbered) if n not in names)
+                names[next(n for n in made if may_be_input or n not in inputs)] = None
         return np.array([*names], dtype=object)
 
     def _wanted(self, names: list[str], caller: str) -> list[str]:

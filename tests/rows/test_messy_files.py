@@ -11,6 +11,7 @@ import pytest
 
 from gzkcore.cli.arguments import chosen_columns, reading_of
 from gzkcore.cli.hints import doubtful_texts
+from gzkcore.rows.csv_text import distinct
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import kind_of, read_frame, typed
 from gzkcore.rows.open import open_batches
@@ -453,6 +454,25 @@ def test_text_without_a_mark_of_its_encoding():
     for encoding in ("utf-16-le", "utf-16-be"):
         Path("data.csv").write_bytes("a,b\n1,2\n".encode(encoding))
         assert open_table("data.csv").names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told_apart"),
+    [
+        ("a a a.1 a", "a a.2 a.1 a.3"),
+        ("a.1 a a a.1", "a.1 a a.2 a.1.1"),
+        ("a{} a{} a{}.1", "a{} a{}.2 a{}.1"),
+        ("a a.1 a.2 a a.1", "a a.1 a.2 a.3 a.1.1"),
+    ],
+)
+def test_names_that_are_made_are_of_no_other_column(names, told_apart):
+    assert distinct(names.split()) == told_apart.split()
+
+
+def test_many_columns_of_one_name():
+    names = distinct(["a"] * 200_000)  # as many squared would take an hour
+    assert names[-1] == "a.199999"
+    assert len({*names}) == 200_000
 
 
 def test_the_target_is_there_twice():

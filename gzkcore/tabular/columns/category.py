@@ -71,7 +71,8 @@ class Category(Column):
         if {*cells.texts} <= {*BOOLEANS.values(), ""}:
             spelt = SPELT | BOOLEANS
             cells.order = [spelt.get(level.lower(), level) for level in cells.order]
-        new = [text not in {*cells.order, ""} for text in cells.texts]
+        known = {*cells.order, ""}
+        new = [text not in known for text in cells.texts]
         if any(new):
             row = int(np.argmax(new))
             raise ValueError(
@@ -89,7 +90,8 @@ class Category(Column):
             by_count = levels[np.argsort(-counts, kind="stable")].tolist()
             self.levels = [*sorted(by_count[:FREQUENT]), *sorted(by_count[FREQUENT:])]
             if cells.order is not None:
-                in_order = [cells.order.index(level) for level in levels if level]
+                places = {level: place for place, level in enumerate(cells.order)}
+                in_order = [places[level] for level in levels if level]
                 ranks = np.repeat(in_order, counts[levels != ""])
                 self.order = cells.order
                 self.mean, self.scale = float(ranks.mean()), float(ranks.std()) or 1.0

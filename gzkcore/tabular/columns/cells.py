@@ -8,6 +8,7 @@ import datetime
 import decimal
 import functools
 import numbers
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -223,9 +224,8 @@ def cells_of(
 
 def _of_frame(X: Any, wanted: Callable[[list[str]], list[str]], skipped: set[str]) -> list[Cells]:
     names = [str(name) for name in X.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"X has two columns named {twice!r}; rename one")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"X has two columns named {twice[0]!r}; rename one")
     if len(X) == 0:
         raise ValueError(NO_ROWS.format("X"))
     if not names:

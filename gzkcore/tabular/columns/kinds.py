@@ -48,9 +48,10 @@ def check_chosen(chosen: Any, names: Sequence[str], named: bool) -> dict[str, An
     """Return the chosen kind of each column by name, or raise; by number if they have no names."""
     choices = [choice for kind in KINDS for choice in kind.CHOICES]
     kinds: dict[str, Any] = {}
+    known = {*names}
     for column, kind in (chosen or {}).items():
         name = str(column) if named else _numbered(column)
-        if name not in names:
+        if name not in known:
             close = difflib.get_close_matches(str(column), names, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"there are {_some(names)}"
             raise ValueError(f"columns has {column!r}, which is no column of X; {remedy}")
