@@ -12,6 +12,7 @@ from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
 from gzkcore.rows.dates import seconds_of_array
+from gzkcore.rows.degrees import AXES
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
     Frame,
@@ -20,14 +21,13 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
-from gzkcore.rows.text import DATE, NUMBER, TEXT
+from gzkcore.rows.text import NUMBER, TEXT
 from gzkcore.rows.values import Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.columns.category import doubt_of_texts
 from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
 from gzkcore.tabular.columns.kinds import KINDS
 from gzkcore.tabular.columns.left_out import is_no_column, reason_of
-from gzkcore.tabular.columns.number import DEGREES
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -160,6 +160,9 @@ def read_rows(
     table.require(by.columns)
     table.of_numbers = target if regress else None
     more = [*by.columns, *([weights] if weights else [])]
+    if places:
+        kinds = dict(zip(columns, AXES, strict=True))
+    table.axes = {name: kind for name, kind in kinds.items() if kind in [*AXES]}
     names = [*columns, target, *(name for name in more if name not in columns)]
     sample = read_frame(table, names, report, most_bytes, seed, _kinds_in_files(kinds))
     whole, numbers, n_rows = sample
@@ -181,7 +184,8 @@ def read_rows(
     weight = _weights(table, weights, whole[weights][there], numbers[there]) if weights else None
     known = FrameRows(
         target, inputs, classify, frame, y, frame, y, weight=weight,
-        missing=sorted(table.reading.missing), chosen=_chosen_of(inputs, kinds),
+        missing=sorted(table.reading.missing),
+        chosen={name: kind for name, kind in kinds.items() if name in inputs.kinds},
     )  # fmt: skip
     if n_read < n_rows and not by.columns:
         share = SHARE if test_fraction is None else test_fraction
@@ -376,7 +380,7 @@ def _prepared(
     if places:
         for name, kind in kinds.items():
             if kind != NUMBER:
-                raise table.bad_type(name, "dates" if kind == DATE else kind)
+                raise table.bad_type(name, "dates")
         longitudes = whole[columns[1]][np.isfinite(whole[columns[1]])]
         start, end = widest_gap(longitudes) if longitudes.size else (0.0, 0.0)
         # At the date line, unless it cuts the data apart.
@@ -433,13 +437,6 @@ def _kinds_in_files(chosen: Mapping[str, Any]) -> dict[str, str]:
         for name, choice in chosen.items()
         if choice != "drop"
     }
-
-
-def _chosen_of(inputs: Inputs, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the kinds that the learner is to give columns."""
-    if inputs.west is not None:
-        return dict(zip(inputs.columns, DEGREES, strict=True))
-    return {name: kind for name, kind in chosen.items() if name in inputs.kinds}
 
 
 def _targets(

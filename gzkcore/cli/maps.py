@@ -24,9 +24,9 @@ from gzkcore.evaluate.draw import (
     titled,
     wrapped,
 )
+from gzkcore.rows.degrees import LONGITUDE, NAMES
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
 from gzkcore.tabular.columns.number import Number
-from gzkcore.tabular.columns.place import LONGITUDES
 
 from .cells import GLOBE, GridCells, Window
 
@@ -394,7 +394,7 @@ def length_km(model: Any, places: Doubles) -> float:
     for column in model.encoder_.columns_:
         if isinstance(column, Number):
             unit = column.scale
-            if column.name.strip().lower() in LONGITUDES:
+            if column.name.strip().lower() in NAMES[LONGITUDE]:
                 unit *= math.cos(math.radians(float(np.median(places[:, 0]))))
             if column.quantiles is not None:  # where most values lie: normal scores of -1 and 1
                 unit *= np.diff(np.quantile(column.quantiles, [0.159, 0.841]))[0] / 2

@@ -5,6 +5,7 @@
 - `files`, `csv_text`, `columnar`: files, read batch by batch, of text and of columns with types
 - `frames`, `dates`, `values`: columns of several types, and their values
 - `text`, `doubts`: what the texts of a column mean, and what those seem that were not understood
+- `degrees`: latitudes and longitudes in text
 - `index`: columns that do not predict
 - `survey`: measures rows in one pass
 """

@@ -251,6 +251,8 @@ def grid(path: Path) -> TypedFile:
 
     apart = [name for name in variables if name not in columns]
     notes = [f"left out, without these axes or no numbers: {', '.join(apart)}"] * bool(apart)
+    turned = [name for name, variable in columns.items() if _is_reversed(variable)]
+    notes += [f"degrees west or south, read as negative: {', '.join(turned)}"] * bool(turned)
     types = []
     for name, variable in columns.items():
         is_time, told = _about_times(variable)
@@ -301,6 +303,12 @@ def _times_of(values: Doubles, variable: Any) -> Values:
     return np.asarray(dates, dtype="M8[us]")
 
 
+def _is_reversed(variable: Any) -> bool:
+    """Say whether a variable holds degrees west or south."""
+    units = str(getattr(variable, "units", ""))
+    return re.fullmatch("degrees?_?(w|west|s|south)", units, re.IGNORECASE) is not None
+
+
 def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     """Return a variable at the cells of a slab, repeated along the axes that it lacks."""
     import pyarrow as pa
@@ -309,6 +317,7 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     values: Any = np.ma.asarray(variable[tuple(part[axis] for axis in variable.dimensions)])
     values = values.transpose([variable.dimensions.index(axis) for axis in own])
     values = values.astype(np.float64).filled(np.nan)
+    values = -values if _is_reversed(variable) else values
     if _about_times(variable)[0]:
         times = np.full(values.shape, np.datetime64("NaT", "us"))
         known = np.isfinite(values)

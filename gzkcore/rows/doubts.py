@@ -29,7 +29,10 @@ ABOUT = (
     r"\d[\d.,]*(?:\(\d+\)| ?[x×*·] ?10\S+)|P[\dYMWD]*T[\dHMS.]+|"
     rf"\d+ ?{LASTS},? ?\d[\d.: ]*{LASTS}?.*"
 )
+DEGREES = r"[NSEW]?\s*[+-]?\d{1,3}\.\d+\s*°?\s*[NSEW]?"
+PLACES = rf"(?:POINT ?)?\(?{DEGREES}[,;\s]\s*{DEGREES}\)?"
 REMEDIES = {
+    "places": "if they are places, split them into columns of latitude and longitude",
     "dates": (
         "if they are dates, pass pandas.to_datetime of the column, or name their --date-format in "
         "the command; if numbers, convert them"
@@ -54,6 +57,8 @@ def what_texts_seem(texts: list[str]) -> str:
 
     if every(VERSIONS):
         return ""
+    if every(PLACES):
+        return "places"
     if every(LIKE_DATES):
         return "dates"
     if every(ABOUT) or (every(f"{MEASURED}|{LIKE_NUMBERS}") and some(f"^(?:{MEASURED})$")):
@@ -90,5 +95,5 @@ def doubt_in(texts: set[str]) -> tuple[str, str]:
     some = sorted(texts)[:: 1 + (len(texts) - 1) // MOST_TEXTS] if texts else []
     if not (seem := what_texts_seem(some)):
         return "", ""
-    like = f"{LIKE_DATES}|{LIKE_NUMBERS}|{MEASURED}|{ABOUT}"
+    like = f"{PLACES}|{LIKE_DATES}|{LIKE_NUMBERS}|{MEASURED}|{ABOUT}"
     return next((t for t in some if re.fullmatch(like, t)), "") or dates_shape(some), REMEDIES[seem]

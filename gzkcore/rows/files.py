@@ -166,6 +166,7 @@ class Table:
         self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
         self.words: dict[str, str] = {}  # a word for a missing value of a column
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `text`
+        self.axes: dict[str, str] = {}  # columns that are chosen as latitude and longitude
         self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one

@@ -20,12 +20,12 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 
 from .dates import NEITHER, ORDERS, ZONED, dates_of
+from .degrees import axis_of
 from .files import Table
 from .text import (
     DATE,
     NUMBER,
     TEXT,
-    DoubtError,
     Meaning,
     days_of,
     meaning_of,
@@ -35,6 +35,7 @@ from .text import (
 )
 from .values import (
     MISSING,
+    DoubtError,
     Values,
     as_number,
     bare,
@@ -377,7 +378,8 @@ def _of_text(
         if kind != TEXT:
             chosen = kind is not None and name not in table.forms  # a fit's have a form
             known = table.forms.get(name)
-            meaning = meaning_of(values, there, reading, kind, known, chosen=chosen)
+            axis = table.axes.get(name, axis_of(name))
+            meaning = meaning_of(values, there, reading, kind, known, chosen=chosen, axis=axis)
     except DoubtError as doubt:
         raise table.in_doubt([rows[row] for row in doubt.rows(values)], name, str(doubt)) from None
     if meaning is None and name == table.of_numbers:

@@ -30,7 +30,8 @@ from .dates import (
     hours_of,
     order_of,
 )
-from .values import FEW, MISSING, THOUSANDS, Values, as_number
+from .degrees import AXES, degrees_of
+from .values import FEW, MISSING, THOUSANDS, DoubtError, Values, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
 LOOKED_AT = 20_000  # So many texts, spread over the column, tell how numbers are written.
@@ -81,19 +82,6 @@ class Reading(NamedTuple):
 DEFAULT = Reading()
 
 
-class DoubtError(ValueError):
-    """Texts have two readings."""
-
-    def __init__(self, readings: str, *texts: str) -> None:
-        super().__init__(readings)
-        self.texts = texts
-
-    def rows(self, texts: Values) -> list[int]:
-        """Return the first rows whose texts have these in them."""
-        every = [*enumerate(texts)]
-        return [next(row for row, text in every if one in (text or "")) for one in self.texts]
-
-
 class Meaning(NamedTuple):
     """What the texts of a column mean."""
 
@@ -112,12 +100,13 @@ def meaning_of(
     form: list[str] | None = None,
     *,
     chosen: bool = False,
+    axis: str = "",
 ) -> Meaning | None:
     """Return what nearly all texts of a column mean, None if they are just text.
 
     `there` says which rows have a text. Kind and form are those of the column in the fit, if there
-    was one; or the kind is one that a user has `chosen`. Raises DoubtError if numbers or dates have
-    two readings.
+    was one; or the kind is one that a user has `chosen`. `axis` says whether the column is meant as
+    latitude or longitude. Raises DoubtError if numbers or dates have two readings.
     """
     if marks := reading.marks & {*texts[there].tolist()}:
         there = there & ~np.array([text in marks for text in texts], dtype=bool)
@@ -125,7 +114,11 @@ def meaning_of(
     if not some:
         return None
     meaning = None
-    if kind in (None, DATE):
+    if form and form[0] in AXES:
+        axis, form = form[0], None
+    if kind in (None, NUMBER):
+        meaning = _degrees(texts, there, some, axis)
+    if meaning is None and kind in (None, DATE):
         meaning = _dates(texts, there, some, reading, form, chosen)
     if meaning is None and kind in (None, NUMBER):
         meaning = _numbers(texts, there, some, reading, None if chosen else kind, form)
@@ -200,6 +193,18 @@ def zones_unlike(known: list[str], form: list[str]) -> list[str]:
     """Say so where times have a zone and those of the fit had none, or the other way round."""
     zoned = ZONED in form
     return [] if zoned == (ZONED in known) else [UNLIKE_FIT.format("a" if zoned else "no")]
+
+
+def _degrees(texts: Values, there: NDArray[np.bool_], some: list[str], axis: str) -> Meaning | None:
+    """Return the signed degrees in texts that are no plain numbers, None if most are no degrees."""
+    degrees = degrees_of(some, axis)
+    if degrees is None:
+        return None
+    values, own = np.full(len(texts), np.nan), degrees[1]
+    values[there] = degrees[0]
+    least = int(np.nanargmin(values))
+    what = f"holds {own}s as text, such as {texts[least]!r}, read as {values[least]:.15g}"
+    return Meaning(NUMBER, values, there & np.isnan(values), [own], [f"column {{!r}} {what}"])
 
 
 def _numbers(

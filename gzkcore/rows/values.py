@@ -119,6 +119,19 @@ class BadValueError(ValueError):
         self.is_missing, self.has_comma = is_missing, has_comma
 
 
+class DoubtError(ValueError):
+    """Texts have two readings."""
+
+    def __init__(self, readings: str, *texts: str) -> None:
+        super().__init__(readings)
+        self.texts = texts
+
+    def rows(self, texts: Values) -> list[int]:
+        """Return the first rows whose texts have these in them."""
+        every = [*enumerate(texts)]
+        return [next(row for row, text in every if one in (text or "")) for one in self.texts]
+
+
 def is_missing(value: Any) -> bool:
     """Say whether a value of a file stands for none: NaN, or one of the words for that."""
     if isinstance(value, str):

@@ -112,7 +112,13 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         return np.array(["x", "y", "z"], dtype=object)
 
     def _validate(self, X: Any, reset: bool) -> Any:
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
+        try:
+            X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            what = "pass degrees as numbers, negative in the south and west"
+            raise ValueError(f"{error}; {what}") from None
         if X.shape[1] != 2:
             raise ValueError(
                 f"X has n_features={X.shape[1]}, but LatLonToSphere needs 2: latitude and longitude"

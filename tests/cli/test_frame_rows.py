@@ -137,12 +137,31 @@ def test_a_baseline_that_fails(capsys, monkeypatch, plain, name):
     assert Path("model.gzk").exists()
 
 
-@pytest.mark.parametrize(("kind", "said"), [("date", "dates"), ("text", "text")])
-def test_places_are_numbers(capsys, globe, kind, said):
-    other = {"date": ["2024-01-01"] * 400, "text": ["here"] * 400}[kind]
-    write("data.csv", globe | {"other": other})
+@pytest.mark.parametrize("value", ["2024-01-01", "here"])
+def test_places_are_numbers(capsys, globe, value):
+    write("data.csv", globe | {"other": [value] * 400})
     reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "other", "--lon", "lon")
-    assert reason.startswith(f"data.csv: column 'other' holds {said}, not numbers")
+    wrong = f"data row 1, column 'other': the value is '{value}', which is not a finite number"
+    assert reason.startswith(f"data.csv: {wrong}")
+
+
+def test_places_with_letters_are_those_with_signs(capsys, globe):
+    places = {name: globe[name][:60] for name in ("lat", "lon")}
+    letters = {
+        name: [f"{abs(v)} {letters[int(v < 0)]}" for v in places[name]]
+        for name, letters in (("lat", "NS"), ("lon", "EW"))
+    }
+    write("signs.csv", places | {"y": globe["y"][:60]})
+    write("letters.csv", letters | {"y": globe["y"][:60]})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", *QUICK, *UNTESTED]
+    for name in ("signs", "letters"):
+        run(capsys, "fit", f"{name}.csv", *options, "--model", f"{name}.gzk")
+    for model in ("signs", "letters"):
+        for data in ("signs", "letters"):
+            run(capsys, "predict", f"{model}.gzk", f"{data}.csv", "--output", f"{model}-{data}.csv")
+    predicted = [[row["PREDICTED_y"] for row in read(path)] for path in Path().glob("*-*.csv")]
+    assert len(predicted) == 4
+    assert all(each == predicted[0] for each in predicted)
 
 
 @pytest.mark.slow

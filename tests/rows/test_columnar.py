@@ -226,7 +226,8 @@ def test_grids():
         time = file.createVariable("time", "i4", ("time",))
         time.units, time[:] = "hours since 2024-01-01", [0, 36]
         file.createVariable("lat", "f8", ("lat",))[:] = [50, 40, 30]
-        file.createVariable("lon", "f4", ("lon",))[:] = [0, 10, 20, 30]
+        lon = file.createVariable("lon", "f4", ("lon",))
+        lon.units, lon[:] = "degrees_west", [0, -10, -20, -30]
         file.createVariable("bounds", "f8", ("time", "bnds"))[:] = 0
         file.createVariable("crs", "i4")
         file.createVariable("height", "i2", ("lon", "lat"))[:] = np.arange(12).reshape(4, 3)
@@ -235,7 +236,8 @@ def test_grids():
         packed[:] = np.ma.masked_equal(values, 5)
     table = open_table("data.nc")
     assert table.names == ["time", "lat", "lon", "height", "t"]
-    assert table.notes == ["left out, without these axes or no numbers: bounds, crs"]
+    left_out = "left out, without these axes or no numbers: bounds, crs"
+    assert table.notes == [f"{left_out}; degrees west or south, read as negative: lon"]
     for rows in (1, 5, 100):
         batches = [*table._file.scan(table.names, rows)]
         assert max(batch.num_rows for batch in batches) <= max(rows, 4 * (rows == 5))

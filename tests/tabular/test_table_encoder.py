@@ -447,6 +447,48 @@ def test_other_outputs_of_scikit_learn_change_nothing():
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("columns", [None, {"lat": "latitude", "lon": "longitude"}])
+@pytest.mark.parametrize("beside", [{}, {"z": np.arange(60.0)}], ids=["alone", "beside"])
+def test_degrees_with_letters_are_those_with_signs(columns, beside):
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(-30, 30, 60).round(3), rng.uniform(-120, 20, 60).round(3)
+    signed = pd.DataFrame({"lat": lat, "lon": lon, **beside})
+    letters = signed.assign(
+        lat=[f"{abs(v):.3f}° {'NS'[int(v < 0)]}" for v in lat],
+        lon=[f"{abs(v):.3f} {'ew'[int(v < 0)]}".replace(".", ",") for v in lon],
+    )
+    by_signs = TableEncoder(columns=columns).fit(signed)
+    with pytest.warns(UserWarning, match="holds l.*tudes as text, such as"):
+        by_letters = TableEncoder(columns=columns).fit(letters)
+    wanted = by_signs.transform(signed)
+    for encoder, rows in ((by_signs, letters), (by_letters, signed), (by_letters, letters)):
+        np.testing.assert_array_equal(encoder.transform(rows), wanted)
+    wrong = letters.assign(lon=letters["lat"])
+    with pytest.raises(
+        ValueError, match=r"column 'lon': .* is no longitude, or convert it \(row 0"
+    ):
+        by_signs.transform(wrong)
+    fit_to = TableEncoder(columns=columns).fit
+    error = pytest.raises(ValueError, match=r"'lon': .* is no longitude")
+    with pytest.warns(UserWarning, match="holds latitudes"), error:
+        fit_to(wrong)
+
+
+def test_columns_of_other_names_keep_the_signs_of_letters():
+    table = pd.DataFrame({"x": ["74.0 W", "12.5 E", "3.0 W"], "z": [1, 2, 3]})
+    with pytest.warns(UserWarning, match="column 'x' holds longitudes as text"):
+        encoder = TableEncoder().fit(table)
+    signed = encoder.transform(pd.DataFrame({"x": [-74, 12.5, -3], "z": [1, 2, 3]}))
+    np.testing.assert_array_equal(encoder.transform(table), signed)
+
+
+@pytest.mark.parametrize("text", ["{} N, {} W", "{},-{}", "({}; {})", "POINT ({} {})"])
+def test_places_in_one_column_are_told(text):
+    table = pd.DataFrame({"p": [text.format(n + 0.25, n + 1.5) for n in range(40)], "z": range(40)})
+    with pytest.warns(UserWarning, match="split them into columns of latitude and longitude"):
+        TableEncoder().fit(table)
+
+
 def test_a_missing_place_is_in_the_middle():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({

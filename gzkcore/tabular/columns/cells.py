@@ -31,12 +31,12 @@ from gzkcore.rows.dates import (
     seconds_of,
     seconds_of_array,
 )
+from gzkcore.rows.degrees import AXES, DegreesError, axis_of
 from gzkcore.rows.frames import Frame, as_frame
 from gzkcore.rows.text import (
     DATE,
     DEFAULT,
     NUMBER,
-    DoubtError,
     Meaning,
     days_of,
     meaning_of,
@@ -44,7 +44,7 @@ from gzkcore.rows.text import (
     tell_notes,
     zones_unlike,
 )
-from gzkcore.rows.values import Values, as_number, bare, missing_of, texts_of
+from gzkcore.rows.values import DoubtError, Values, as_number, bare, missing_of, texts_of
 
 # What cells hold; those of the first three are numbers, in seconds where they are times.
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
@@ -114,7 +114,8 @@ class Cells:
         texts, there = _texts_in(self.values)
         if not there.any():
             return replace(self, values=np.full(len(texts), np.nan), holds=NUMBERS)
-        meant = _understood(self.name, texts, there, kind, chosen=True)
+        form = [self.chosen] if self.chosen in AXES else None
+        meant = _understood(self.name, texts, there, kind, form, chosen=True)
         return None if meant is None else self._as_meant(meant)
 
     def _as_meant(self, meant: Meaning) -> "Cells":
@@ -324,7 +325,9 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
     """
     texts, there = _texts_in(values)
     try:
-        meant = meaning_of(texts, there, DEFAULT)
+        meant = meaning_of(texts, there, DEFAULT, axis=axis_of(name))
+    except DegreesError as error:
+        raise ValueError(f"column {name!r}: {_in_rows(error, texts)}") from None
     except DoubtError as doubt:
         why = f"column {name!r} is taken for text: {_in_rows(doubt, texts)}"
         warn(Remark("doubtful text", [name], why))
@@ -347,7 +350,7 @@ def _understood(
 ) -> Meaning | None:
     """Return what texts of a kind mean, and tell it; ValueError if they have two readings."""
     try:
-        meant = meaning_of(texts, there, DEFAULT, kind, *form, chosen=chosen)
+        meant = meaning_of(texts, there, DEFAULT, kind, *form, chosen=chosen, axis=axis_of(name))
     except DoubtError as doubt:
         raise ValueError(f"column {name!r}: {_in_rows(doubt, texts)}") from None
     if meant is not None:

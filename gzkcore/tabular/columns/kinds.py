@@ -14,6 +14,7 @@ import numpy as np
 
 from gzkcore._util.state import check_fields, check_rest, state_of
 from gzkcore._util.wording import counted, in_list
+from gzkcore.rows.degrees import AXES
 from gzkcore.rows.values import missing_of, texts_of
 
 from .category import Category
@@ -21,7 +22,7 @@ from .cells import Cells
 from .column import Column
 from .date import Date
 from .left_out import LeftOut
-from .number import DEGREES, Number
+from .number import Number
 from .place import Place
 
 KINDS: tuple[type[Column], ...] = (LeftOut, Number, Date, Category, Place)
@@ -63,9 +64,9 @@ def check_chosen(chosen: Any, names: Sequence[str], named: bool) -> dict[str, An
                 "two or more levels, least first, that differ as text"
             )
         kinds[name] = kind
-    counts = [sum(_is(kind, degrees) for kind in kinds.values()) for degrees in DEGREES]
+    counts = [sum(_is(kind, axis) for kind in kinds.values()) for axis in AXES]
     if any(counts) and counts != [1, 1]:
-        has = " and ".join(map(counted, counts, DEGREES))
+        has = " and ".join(map(counted, counts, AXES))
         raise ValueError(f"columns has {has}; choose one column of each")
     return kinds
 

@@ -15,6 +15,7 @@ import numpy as np
 from gzkcore._util.remark import Remark
 from gzkcore._util.state import flag, stored, text
 from gzkcore._util.typing import Doubles
+from gzkcore.rows.degrees import AXES
 from gzkcore.rows.index import MOST_ROWS, is_comment, is_index
 from gzkcore.rows.values import Values
 from gzkcore.tabular.remarks import done
@@ -22,7 +23,6 @@ from gzkcore.tabular.remarks import done
 from .category import doubt_of_texts
 from .cells import LEVELS, NUMBERS, TEXTS, Cells
 from .column import Column
-from .number import DEGREES
 
 REASONS = {  # and what is said of such columns
     "constant": "left out because they are constant",
@@ -94,7 +94,7 @@ def reason_of(cells: Cells) -> str:
         if len(cells.levels[0]) < 2:
             return "constant"
         return "names" if cells.only_tells_rows_apart() else ""
-    if cells.chosen in DEGREES:
+    if cells.chosen in AXES:
         return ""  # places along a parallel, or at one place
     there = cells.values[~cells.missing]
     return "constant" if there.min() == there.max() and not cells.missing.any() else ""

@@ -19,6 +19,7 @@ from gzkcore._util.state import doubles, flag, number, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.rows.dates import DAY_SECONDS, about_days
+from gzkcore.rows.degrees import AXES
 from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
 from gzkcore.sphere.globe import from_west
@@ -27,7 +28,6 @@ from gzkcore.tabular.remarks import done
 from .cells import DATES, DURATIONS, NUMBERS, Cells
 from .column import Column, Drift
 
-DEGREES = ("latitude", "longitude")  # numbers that are chosen to be a place
 # A value farther out than this, in standard deviations, makes a column one of ranks.
 OUTLYING = 10.0
 # One of n values lies at most sqrt(n - 1) standard deviations out: of few values, this share of it
@@ -92,7 +92,7 @@ class Number(Column):
     )
     kind = "number"
     HOLDS: ClassVar[tuple[str, ...]] = (NUMBERS, DURATIONS)
-    CHOICES: ClassVar[tuple[str, ...]] = ("number", "log", "linear", *DEGREES)
+    CHOICES: ClassVar[tuple[str, ...]] = ("number", "log", "linear", *AXES)
     IN_FILES = NUMBER
 
     holds: str
@@ -113,7 +113,7 @@ class Number(Column):
     def as_chosen(cls, cells: Cells) -> Cells:
         """Return cells as numbers, or raise."""
         cells = cells.as_numbers()
-        if cells.chosen in DEGREES and (cells.holds != NUMBERS or cells.missing.all()):
+        if cells.chosen in AXES and (cells.holds != NUMBERS or cells.missing.all()):
             has = cells.holds if cells.holds != NUMBERS else "no value"
             raise ValueError(f"column {cells.name!r} can't be a {cells.chosen}: it has {has}")
         return cells

@@ -17,6 +17,7 @@ from gzkcore._util.state import doubles, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 from gzkcore.features.base import plain_output
+from gzkcore.rows.degrees import AXES, NAMES
 from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
@@ -25,7 +26,7 @@ from gzkcore.tabular.remarks import done
 from .cells import NUMBERS, Cells
 from .column import Column
 from .left_out import LeftOut
-from .number import DEGREES, Number
+from .number import Number
 
 RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes go
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
@@ -36,7 +37,6 @@ RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes g
 # 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
 DEGREES_AS_NUMBERS = "degrees as numbers"  # a kind of remark
-LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 
 
 class Place(Column):
@@ -102,6 +102,7 @@ def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
     if not both:
         return columns
     latitude, longitude = both
+    latitude.form, longitude.form = ([axis] for axis in AXES)  # new rows may have letters
     values = [cells[column.inputs[0]].values.astype(np.float64) for column in both]
     degrees = around_globe(np.column_stack(values))
     known = degrees[~np.isnan(degrees).any(axis=1)]
@@ -131,15 +132,16 @@ def check_degrees(degrees: Doubles, names: Sequence[str]) -> None:
 def place_columns(names: list[str]) -> list[int]:
     """Return the places of the columns called latitude and longitude; none without both."""
     lowered = [name.strip().lower() for name in names]
-    latitudes = [i for i, name in enumerate(lowered) if name in LATITUDES]
-    longitudes = [i for i, name in enumerate(lowered) if name in LONGITUDES]
+    latitudes, longitudes = (
+        [i for i, name in enumerate(lowered) if name in own] for own in NAMES.values()
+    )
     return [*latitudes, *longitudes] if len(latitudes) == len(longitudes) == 1 else []
 
 
 def degrees_as_numbers(columns: Sequence[Column]) -> list[Number]:
     """Return latitude and longitude, by choice or by name, if both are numbers and no place."""
     numbers = [c for c in columns if type(c) is Number and c.holds == NUMBERS]
-    chosen = [[c for c in numbers if c.chosen == degrees] for degrees in DEGREES]
+    chosen = [[c for c in numbers if c.chosen == axis] for axis in AXES]
     if all(chosen):
         return [chosen[0][0], chosen[1][0]]
     both = [columns[i] for i in place_columns([column.name for column in columns])]
