@@ -125,13 +125,13 @@ def _steepness(factor: Factor, dim: int) -> float:
     rows = np.zeros((4, dim))
     columns = _columns(factor, dim)
     rows[1:, columns[0]] = NEAR / _scales(factor, len(columns))[0]
-    at_zero, *values = slope_matrix(Term((factor,)), 0, rows, rows[:1])[:, 0].tolist()
+    at_zero, *values = slope_matrix(Term((factor,)), 0, rows, rows[:1])[:, 0]
     if factor.slope is None or factor.slope.profile != TABLE_SLOPE:
-        return at_zero
+        return float(at_zero)
     first, second = values[0] - values[1], values[1] - values[2]
     if abs(first) <= 1e-9 * abs(values[0]):
-        return values[0]
-    return values[0] + first**2 / (second - first) if abs(first) < abs(second) else np.inf
+        return float(values[0])
+    return float(values[0] + first**2 / (second - first)) if abs(first) < abs(second) else np.inf
 
 
 def _has_slopes(form: TileForm) -> bool:

@@ -104,20 +104,25 @@ class KernelRidge(WholeKernelRegressor):
     workers of a cluster compute the products.
 
     The regression is the posterior mean of a Gaussian process f of covariance s k with noise of
-    variance s alpha / w, for the scale s estimated by y^T (K + alpha N)^-1 y / n (n - 1 with an
-    intercept). `noise_variance_` is s alpha. `predict(X, return_std=True)` returns the root of
+    variance s alpha / w, for the scale s estimated by y^T (K + alpha N)^-1 y / n (n less the rank
+    of H with a trend; inf if that is n). `noise_variance_` is s alpha. `predict(X,
+    return_std=True)` returns the root of
 
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
     plus s u^T (H^T A^-1 H)^-1 u with a trend, where A = K + alpha N, H has the rows h(x_i) = 1, or
-    1 and x_i, and u = h(x) - H^T A^-1 k_x. It is exact with at most 1,024 training rows; with up to
-    three columns with at most 2,048. With more columns and at most 4,096 rows it is exact if one
-    call has no more new rows than there are training rows. Else it is exact if one call has at most
-    64 new rows. In larger calls, and for sources, with up to three columns it is that given 95 of
-    the training rows, near and spread (`NearVariances`): never too small, and too large by 0 to 4 %
-    in the mean. With more columns the mean square of 64 draws estimates k(x, x) - ..., with a
-    relative error of at most 1 / sqrt(2 64), 9 %, and no error far from the data. For a kernel
-    without features to draw from it is always exact, 64 rows at a time.
+    1 and x_i, and u = h(x) - H^T A^-1 k_x. Where x differs from the rows in a way in which they do
+    not differ (in a column that was constant, or was a copy), the trend is unknown: the deviation
+    is inf, and draws are NaN.
+
+    It is exact with at most 1,024 training rows; with up to three columns with at most 2,048. With
+    more columns and at most 4,096 rows it is exact if one call has no more new rows than there are
+    training rows. Else it is exact if one call has at most 64 new rows. In larger calls, and for
+    sources, with up to three columns it is that given 95 of the training rows, near and spread
+    (`NearVariances`): never too small, and too large by 0 to 4 % in the mean. With more columns the
+    mean square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2
+    64), 9 %, and no error far from the data. For a kernel without features to draw from it is
+    always exact, 64 rows at a time.
 
     With M centres, s is the minimum of the objective divided by n alpha. For the variance each
     centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K
@@ -202,8 +207,9 @@ class KernelRidge(WholeKernelRegressor):
         self.X_fit_, self._noise, self._scale = solution.centers, None, None
         self._rows_per_center = solution.total / len(solution.centers)
         if (self._alphas > 0).all():
-            free = max(solution.n_rows - (self._fitted_trend is not None), 1)
-            self._scale = solution.least / self._alphas / free
+            n_left = solution.n_rows - (self._fitted_trend is not None)
+            scale = solution.least / self._alphas / max(n_left, 1)
+            self._scale = scale if n_left > 0 else np.full_like(scale, np.inf)
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
         self._keep(solution, solution.intercept)
         self._warn_of(solution.trouble, f"It has {counted(len(solution.centers), 'centre')}")

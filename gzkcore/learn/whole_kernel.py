@@ -189,7 +189,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         ).if_there(),
         _alphas=doubles("a", least=0),
         _noise=(doubles("n", least=0) | nothing()),
-        _scale=(doubles("a", least=0) | nothing()),
+        _scale=(doubles("a", least=0, finite=False) | nothing()),
         _rows_per_center=number(0).if_there(),
         _y=(doubles("n") | doubles("n", "t")).if_there(),
     )
@@ -344,7 +344,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             targets = targets - H @ b
             wanted = np.hstack([targets, np.tile(H, n_alphas)])
             if before is None:
-                coef = np.hstack([coef, np.zeros((len(coef), n_alphas * H.shape[1]))])
+                coef = np.hstack([coef, np.zeros((len(coef), n_alphas * trend.n_free))])
             if trend.places.size:  # the new functions, in terms of the old ones
                 turn = np.linalg.lstsq(functions, changed.columns(old), rcond=None)[0]
                 coef = coef @ block_diag(np.eye(targets.shape[1]), *[turn] * n_alphas)
@@ -409,19 +409,19 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     def _solve(self, y: Doubles, system: KernelSystem, less: Any = None, **options: Any) -> None:
         """Solve for targets, from which H `less` was subtracted."""
         self._posterior.system, alphas = system, self._alphas
-        trend, H, n_free = self._posterior.trend, self._posterior.at_rows, 0
+        trend, H, n_left = self._posterior.trend, self._posterior.at_rows, system.n_rows
         solution, b, self._start = system.regress(y, alphas, H, progress=self._listener, **options)
         constant = np.zeros(y.shape[1])
         if trend is not None and H is not None:
-            n_free, y = trend.n_free, y - H @ b
+            n_left, y = n_left - trend.n_free, y - H @ b
             b = b if less is None else b + less
             constant, slopes = trend.plain(b, self.X_fit_.shape[1])
             if trend.places.size:
                 self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
         self._keep(solution, constant)
-        scale = np.einsum("ij,ij->j", y, solution.coef) / max(system.n_rows - n_free, 1)
+        scale = np.maximum(np.einsum("ij,ij->j", y, solution.coef), 0.0) / max(n_left, 1)
+        self._scale = scale if n_left > 0 else np.full_like(scale, np.inf)
         self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]
-        self._scale = np.maximum(scale, 0.0)
         self._warn_of(solution.trouble, f"It was preconditioned by {system.preconditioner!r}")
 
     def _keep(self, solution: Solution, constant: Doubles) -> None:
@@ -564,6 +564,9 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             of_unit = self._posterior.slope_variances(X, directions, alpha)
             variances[:, self._alphas == alpha] = of_unit[:, None]
         variances *= self._scale[:, None]
+        if (trend := self._posterior.trend) is not None:
+            unknown = trend.unknown_along(directions[..., trend.places])
+            variances[np.broadcast_to(unknown[:, None], variances.shape)] = np.inf
         return variances
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
@@ -578,6 +581,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             of_unit = self._posterior.variances(X, alpha) + alpha
             variances[:, self._alphas == alpha] = of_unit[:, None]
         variances *= self._scale
+        if (trend := self._posterior.trend) is not None:
+            variances[trend.unknown_at(X)] = np.inf
         return variances
 
     def _has_quick_std(self) -> bool:
@@ -635,6 +640,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             draws[:, target] = new[:, some] - correction.at(X)
         draws *= np.sqrt(self._scale)[:, None]
         draws += mean[:, :, None]
+        if (trend := self._posterior.trend) is not None:
+            draws[trend.unknown_at(X)] = np.nan
         return draws.reshape(X.shape[0], *self._target_shape, n_samples)
 
 

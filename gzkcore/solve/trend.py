@@ -5,20 +5,27 @@ h(x) is 1, or 1 and columns of x (universal kriging). With A = K + alpha N and H
     b = (H^T A^-1 H)^-1 H^T A^-1 y,    c = A^-1 (y - H b),
 
 and the variance of f(x) given y grows by u^T (H^T A^-1 H)^-1 u, u = h(x) - H^T A^-1 k_x. Columns
-are standardised, so that the size of their numbers does no harm; b may be of any such columns.
+are standardised and turned to the axes of the rows, so that neither the size of their numbers nor
+copies do harm. Along an axis on which all rows have one place the slope is 0 and unknown: with no
+prior of b, the variance of f(x) elsewhere on it is infinite.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
+from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import check_choice, column_numbers, dense
 
 CONSTANT, LINEAR = "constant", "linear"
 TRENDS = None, CONSTANT, LINEAR
+
+# Smaller differences, relative to the numbers, are those of rounding to single precision.
+ROUNDING = 4 * float(np.finfo(np.float32).eps)
 
 
 def check_trend(trend: Any, width: int, names: Any) -> Any:
@@ -34,11 +41,16 @@ def check_trend(trend: Any, width: int, names: Any) -> Any:
 
 @dataclass
 class Trend:
-    """h: 1, and beside it columns of rows, less their means and in units of their spreads."""
+    """h: 1, and beside it the places of rows on axes of some columns, in units of their spread.
+
+    The axes are the principal ones of columns less their means, in units of their spreads.
+    """
 
     places: Integers  # the columns with a slope
     means: Doubles
     scales: Doubles  # inf: a column that is constant
+    turn: Doubles  # (n_places, n_free - 1): turns columns to the axes
+    still: Doubles  # (n_places, ...): axes on which all rows have one place
 
     @classmethod
     def of(cls, trend: Any, X: Rows) -> "Trend | None":
@@ -53,26 +65,45 @@ class Trend:
     def along(cls, places: Integers, X: Rows) -> "Trend":
         """Return the trend along some columns of rows."""
         columns = dense(X[:, places]).astype(np.float64, copy=False)
-        varies = np.ptp(columns, axis=0) > 0
-        return cls(places, columns.mean(axis=0), np.where(varies, columns.std(axis=0), np.inf))
+        means, varies = columns.mean(axis=0), np.ptp(columns, axis=0) > 0
+        scales = np.where(varies, columns.std(axis=0), np.inf)
+        with limit_blas(1):  # whose bits depend on its threads
+            root = np.linalg.qr((columns - means) / scales, mode="r")
+            _, sizes, axes = np.linalg.svd(root)
+        rank = int(np.count_nonzero(sizes > ROUNDING * sizes.max(initial=0.0)))
+        turn = axes[:rank].T / scales[:, None] / sizes[:rank] * np.sqrt(len(columns))
+        return cls(places, means, scales, turn, axes[rank:].T)
 
     def columns(self, X: Rows) -> Doubles:
-        """Return H of rows, of shape (n, n_functions)."""
+        """Return H of rows, of shape (n, n_free)."""
         ones = np.ones((X.shape[0], 1))
         if not self.places.size:
             return ones
-        return np.hstack([ones, (dense(X[:, self.places]) - self.means) / self.scales])
+        return np.hstack([ones, (dense(X[:, self.places]) - self.means) @ self.turn])
 
     @property
     def n_free(self) -> int:
         """The number of free coefficients."""
-        return 1 + int(np.isfinite(self.scales).sum())
+        return 1 + int(self.turn.shape[1])
 
     def plain(self, b: Doubles, width: int) -> tuple[Doubles, Doubles]:
         """Return the intercept and the slopes along all columns of X, for each target."""
         slopes = np.zeros((width, b.shape[1]))
-        slopes[self.places] = b[1:] / self.scales[:, None]
+        slopes[self.places] = self.turn @ b[1:]
         return b[0] - self.means @ slopes[self.places], slopes
+
+    def unknown_at(self, X: Rows) -> NDArray[np.bool_]:
+        """Say at which rows the trend is unknown."""
+        steps = dense(X[:, self.places]) - self.means
+        return self.unknown_along(steps, ROUNDING * np.abs(self.means))
+
+    def unknown_along(self, steps: Doubles, least: Doubles | float = 0.0) -> NDArray[np.bool_]:
+        """Say along which steps (..., n_places) the trend is unknown; none is up to `least`."""
+        changed = (np.abs(steps) > least) & np.isinf(self.scales)
+        steps = steps / self.scales
+        sizes = np.linalg.norm(steps, axis=-1, keepdims=True)
+        off = np.abs(steps @ self.still) > ROUNDING * sizes
+        return np.asarray(changed.any(axis=-1) | off.any(axis=-1))
 
 
 def inverse(H: Doubles, of_H: Doubles) -> Doubles:

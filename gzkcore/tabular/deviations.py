@@ -132,6 +132,8 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     missed, rows, spread = np.concatenate(errors), np.concatenate(places), Spread.joined(spreads)
     weight, gaps = trials.weights(rows), incomplete[rows]
     deviations = Deviations.uncorrected(missed.shape[1])
+    if not rows.size:
+        return deviations
     deviations.usual = _quantile(spread.variances, weight)
     if groups is not None and missed.shape[1] == 1:
         sizes = missed * np.sqrt(weight)[:, None]  # as of rows of weight 1
@@ -174,6 +176,8 @@ def _widen_beyond(
     """Make standard deviations beyond the rows as large as errors at the edge."""
     of_edge = replace(best, of_splits=[best.kernel])
     ((model, mean, std, test),) = trials.predictions(of_edge, new_model, return_std=True)
+    if not test.size:
+        return
     errors, spread = mean - trials.Y[test], Spread.of(model, np.asarray(std))
     errors /= deviations.varying(trials.X[test])
     usual, factors, weights = deviations.usual, deviations.factors, trials.weights(test)

@@ -171,9 +171,10 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
     slopes = slopes[np.ptp(trials.X[:, slopes], axis=0) > 0]
     if not slopes.size:
         return []
-    if trials.n_fitted < ROWS_PER_SLOPE * (1 + slopes.size):
+    n_free = Trend.along(slopes, trials.X).n_free
+    if trials.n_fitted < ROWS_PER_SLOPE * n_free:
         trials.report.say(
-            f"A linear trend was not tried: {slopes.size} slopes are too many for "
+            f"A linear trend was not tried: {n_free - 1} slopes are too many for "
             f"{trials.n_fitted:,} rows."
         )
         return []

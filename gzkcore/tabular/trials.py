@@ -219,7 +219,8 @@ class Trials:
     ) -> Iterator[tuple[Any, Doubles, Doubles | None, Integers]]:
         """Fit a model to the rows of each split; yield it, predictions, and the rows held out.
 
-        A model may hold hundreds of megabytes: let go of it before the next.
+        With deviations those at which a trend is known. A model may hold hundreds of megabytes: let
+        go of it before the next.
         """
         for kernel, (train, test) in zip(best.of_splits, self.splits, strict=True):
             model = new_model(kernel, len(train))
@@ -227,9 +228,10 @@ class Trials:
             with collected_warnings():  # the final fit warns of the same
                 model.fit(self.X[train], self.Y[train] - middle, self._weight_of(train))
                 answer = model.predict(self.X[test], return_std=return_std)
-            mean, std = answer if return_std else (answer, None)
-            std = None if std is None else std.reshape(shape)
-            yield model, mean.reshape(shape) + middle, std, test
+            mean, std = answer if return_std else (answer, np.zeros(shape))
+            known = np.isfinite(std.reshape(shape)).all(axis=1)
+            std = std.reshape(shape)[known] if return_std else None
+            yield model, mean.reshape(shape)[known] + middle, std, test[known]
 
     def run_model(self, best: Candidate, name: str, new_model: NewModel) -> Candidate:
         """Return a candidate for a model with the best kernel that chooses its own alpha."""

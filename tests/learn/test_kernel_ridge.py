@@ -237,6 +237,65 @@ def test_columns_that_repeat_share_a_slope():
     assert found.trend_coef_[-1] == 0
 
 
+COPIES = {
+    "copies": lambda X: np.repeat(X, 12, axis=1),
+    "sums": lambda X: np.hstack([X, X.sum(axis=1, keepdims=True), X @ [[1e-3], [1e3], [0.0]] + 7]),
+    "floats": lambda X: np.hstack([X, X.astype(np.float32) @ np.ones((3, 1), np.float32)]),
+    "constant": lambda X: np.hstack([X, np.full((len(X), 1), 0.1), np.zeros((len(X), 2))]),
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_that_say_nothing_new_change_nothing(copied, sparse):
+    """A trend has as many degrees of freedom as the rank of its columns, and no slope off it."""
+    X, y, weight = data(40)
+    weight, y = np.maximum(weight, 0.1), y + X[:, 1]
+    new, kernel = data(6, seed=1)[0], Product([([0], Gaussian(0.5))])
+    wanted = KernelRidge(kernel, 0.1, trend="linear").fit(X, y, weight)
+    columns, new_columns = copied(X), copied(new)
+    found = KernelRidge(kernel, 0.1, trend="linear")
+    found.fit(sp.csr_array(columns) if sparse else columns, y, weight)
+    assert_allclose(found.noise_variance_, wanted.noise_variance_, rtol=1e-6)
+    if sparse:
+        new_columns = sp.csr_array(new_columns)
+    for ours, theirs in zip(
+        found.predict(new_columns, return_std=True),
+        wanted.predict(new, return_std=True),
+        strict=True,
+    ):
+        assert_allclose(ours, theirs, rtol=1e-5)
+    apart = copied(new)
+    apart[0, -1] += 1.0
+    apart = sp.csr_array(apart) if sparse else apart
+    _, std, _, slope_std = found.predict(apart, return_std=True, return_gradient=True)
+    assert_array_equal(np.isinf(std), np.arange(6) == 0)
+    assert np.isinf(slope_std[:, -1]).all()
+    draws = found.sample_y(apart, 2)
+    assert_array_equal(np.isnan(draws), np.isinf(std)[:, None].repeat(2, axis=1))
+
+
+@pytest.mark.parametrize("copies", [1, 5, 12])
+def test_the_noise_beside_copies(copies):
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 1))
+    y = 2 * x[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(20)
+    kernel = Product([([0], Gaussian(2.0))])
+    model = KernelRidge(kernel, 0.5, trend="linear").fit(x.repeat(copies, axis=1), y)
+    H, K = np.c_[np.ones(20), x], kernel(x)
+    assert_allclose(
+        model.noise_variance_, 0.5 * reference.kernel_ridge.prior_scale(K, y, 0.5, trend=H)
+    )
+
+
+@pytest.mark.parametrize(("n", "trend"), [(1, "constant"), (1, "linear"), (3, "linear")])
+def test_rows_that_a_trend_meets_tell_nothing_of_the_noise(n, trend):
+    X, y, _ = data(n)
+    model = KernelRidge(GAUSSIAN, 0.1, trend=trend).fit(X, y)
+    close(model.predict(X), y, "solved")
+    assert model.noise_variance_ == np.inf
+    assert np.isinf(model.predict(X, return_std=True)[1]).all()
+
+
 def test_one_alpha_for_each_target_with_an_intercept():
     X, Y, _ = data(n_targets=3)
     Y += [10, -10, 0]

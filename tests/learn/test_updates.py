@@ -90,6 +90,17 @@ CASES = {
 
 
 @pytest.mark.usefixtures("_few_held")
+def test_a_column_that_was_constant_gets_a_slope():
+    X, y, _ = data(260)
+    X[:220, 1], y = 0.3, y[:, 0] + 3 * X[:, 0] - 2 * X[:, 1]
+    model = made(0.1, trend="linear").fit(X[:220], y[:220])
+    assert model.trend_coef_[1] == 0
+    check_same(model.update(X[220:], y[220:]), made(0.1, trend="linear").fit(X, y), None)
+    model.forget(np.arange(220, 260))
+    check_same(model, made(0.1, trend="linear").fit(X[:220], y[:220]), None)
+
+
+@pytest.mark.usefixtures("_few_held")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [(120, 20), (230, 20), (180, 40), (2200, 90)])
 @pytest.mark.parametrize("case", CASES)

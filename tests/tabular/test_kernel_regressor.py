@@ -403,6 +403,23 @@ def test_too_many_columns_for_a_trend_are_told():
     X = np.random.default_rng(0).standard_normal((60, 20))
     model = KernelRegressor(random_state=0).fit(X, np.sin(X[:, 0]) + X[:, 1])
     assert any("20 slopes are too many" in sentence for sentence in model.report_.sentences)
+    X = np.repeat(X[:, :1], 20, axis=1)
+    model = KernelRegressor(random_state=0).fit(X, 3 * X[:, 0] + 0.1 * np.cos(np.arange(60)))
+    assert not any("are too many" in sentence for sentence in model.report_.sentences)
+
+
+@pytest.mark.slow
+def test_rows_at_which_a_trend_is_unknown_tell_no_deviations():
+    """Each word is in one row, so that no held-out row is like the rows fitted to."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.uniform(-1, 1, (240, 2)), np.zeros((240, 40))])
+    X[rng.permutation(240)[:40], np.arange(2, 42)] = rng.uniform(1, 3, 40)
+    y = 5 * X[:, 0] - 3 * X[:, 1] + 0.05 * rng.standard_normal(240)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.model_.trend is not None
+    assert np.isfinite(model.predict(X[:9], return_std=True)[1]).all()
+    X[0, 2] += 1
+    assert np.isfinite(model.predict(X[:9], return_std=True)[1]).all()
 
 
 @pytest.mark.slow
