@@ -18,8 +18,6 @@ import numpy as np
 from gzkcore._util.extras import needs
 from gzkcore._util.typing import Doubles
 
-from .values import Values
-
 HEADS = 200  # the names of the columns of a sheet may stand in one of so many rows
 MOST_FILES = 5  # no more files of a folder are named
 HIDDEN = re.compile(r"(.*/)?[._]")  # names of files in a folder that are left out
@@ -253,11 +251,9 @@ def grid(path: Path) -> TypedFile:
     notes = [f"left out, without these axes or no numbers: {', '.join(apart)}"] * bool(apart)
     turned = [name for name, variable in columns.items() if _is_reversed(variable)]
     notes += [f"degrees west or south, read as negative: {', '.join(turned)}"] * bool(turned)
-    types = []
-    for name, variable in columns.items():
-        is_time, told = _about_times(variable)
-        types.append((name, pa.timestamp("us") if is_time else pa.float64()))
-        notes += [f"{name}: {told}"] * bool(told)
+    times = {name: _times_of(np.zeros(1), variable) for name, variable in columns.items()}
+    notes += [f"{name}: {told}" for name, (_, told) in times.items() if told]
+    types = [(n, pa.float64() if d is None else pa.timestamp("us")) for n, (d, _) in times.items()]
     return TypedFile(pa.schema(types), math.prod(lengths), scan, "; ".join(notes))
 
 
@@ -271,36 +267,29 @@ def _slabs(lengths: list[int], rows: int) -> Iterator[list[slice]]:
             yield [*(slice(i, i + 1) for i in place), part, *map(slice, lengths[cut + 1 :])]
 
 
-def _about_times(variable: Any) -> tuple[bool, str]:
-    """Say whether a variable holds times, and what to know of how they are read, or ""."""
-    units = str(getattr(variable, "units", ""))
-    if not OF_TIMES.search(units):
-        return False, ""
-    try:
-        _times_of(np.zeros(1), variable)
-    except (ValueError, KeyError):
-        return False, f"numbers of {units!r}, in which no dates are read"
-    if (own := _calendar_of(variable)) in CALENDARS:
-        return True, ""
-    told = f"dates of the calendar {own!r} are read as those of the same name"
-    return True, f"{told}, a 30 February as the last of its month"
+def _times_of(values: Doubles, variable: Any) -> tuple[Any, str]:
+    """Return dates, None if a variable holds none, and what to know of how they are read.
 
-
-def _calendar_of(variable: Any) -> str:
-    return str(getattr(variable, "calendar", "standard")).lower()
-
-
-def _times_of(values: Doubles, variable: Any) -> Values:
-    """Return times as dates, or raise; of other calendars those of the same name."""
+    Those of other calendars become those of the same name.
+    """
     from netCDF4 import num2date
 
-    units, own = SHORT_ZONE.sub(r"\g<1>0\2", variable.units), _calendar_of(variable)
-    dates: Any = num2date(values, units, own, only_use_cftime_datetimes=False)
-    if own not in CALENDARS:
-        last = [calendar.monthrange(date.year, date.month)[1] for date in dates]
-        days = [date.replace(day=min(date.day, n)) for date, n in zip(dates, last, strict=True)]
-        dates = [date.isoformat() for date in days]
-    return np.asarray(dates, dtype="M8[us]")
+    units = str(getattr(variable, "units", ""))
+    own = str(getattr(variable, "calendar", "standard")).lower()
+    if not OF_TIMES.search(units):
+        return None, ""
+    try:
+        plain = SHORT_ZONE.sub(r"\g<1>0\2", units)
+        dates: Any = num2date(values, plain, own, only_use_cftime_datetimes=False)
+    except (ValueError, KeyError):
+        return None, f"numbers of {units!r}, in which no dates are read"
+    if own in CALENDARS:
+        return np.asarray(dates, dtype="M8[us]"), ""
+    last = [calendar.monthrange(date.year, date.month)[1] for date in dates]
+    days = [date.replace(day=min(date.day, n)) for date, n in zip(dates, last, strict=True)]
+    told = f"dates of the calendar {own!r} are read as those of the same name"
+    dates = np.array([date.isoformat() for date in days], dtype="M8[us]")
+    return dates, f"{told}, a 30 February as the last of its month"
 
 
 def _is_reversed(variable: Any) -> bool:
@@ -318,11 +307,11 @@ def _of_grid(variable: Any, part: dict[str, slice]) -> Any:
     values = values.transpose([variable.dimensions.index(axis) for axis in own])
     values = values.astype(np.float64).filled(np.nan)
     values = -values if _is_reversed(variable) else values
-    if _about_times(variable)[0]:
-        times = np.full(values.shape, np.datetime64("NaT", "us"))
-        known = np.isfinite(values)
-        times[known] = _times_of(values[known], variable)
-        values = times
+    known = np.isfinite(values)
+    dates, _ = _times_of(values[known], variable)
+    if dates is not None:
+        values = np.full(values.shape, np.datetime64("NaT", "us"))
+        values[known] = dates
     lacking = [i for i, axis in enumerate(part) if axis not in own]
     sizes = [cut.stop - (cut.start or 0) for cut in part.values()]
     return pa.array(np.broadcast_to(np.expand_dims(values, lacking), sizes).ravel())

@@ -65,11 +65,38 @@ DAY_FIRST, MONTH_FIRST, NEITHER = ORDERS = "%d/%m/%Y", "%m/%d/%Y", ""
 DAY_SECONDS = 86400.0
 DAYS = 19000101, 21001231  # whole numbers between these may be days
 LAST_PARTS = [12, 31, 24, 59, 59]  # of a date: month, day, hour (that of the next day), ...
-EXCEL, EXCEL_FIRST = (35_000, 60_000), np.datetime64("1899-12-30")  # days from 1995 to 2064
-OF_DAYS = re.compile(  # a name
+# Names of columns of days, of moments and of years.
+OF_DAYS = re.compile(
     r"date|datum|fecha|zeit|timestamp|(?:^|[\W_\d])(?:day|time|tag|jour|data|when)s?(?:$|[\W_\d])",
     re.IGNORECASE,
 )
+OF_MOMENTS = re.compile(
+    r"date|datum|fecha|zeit|time|stamp|epoch|unix|utc|created|updated|julian|"
+    r"(?:^|[\W_\d])(?:[bht]?jd|ts|t|at|day|tag|jour|when)s?(?:$|[\W_\d])",
+    re.IGNORECASE,
+)
+OF_MODIFIED = re.compile(r"(?:^|[\W_\d])mjd|modified.?julian", re.IGNORECASE)
+OF_YEARS = re.compile(
+    r"^(?:[\W_\d]*(?:decimal|frac(?:tion)?(?:al)?|years?|yr|jahr|date|time))+[\W_\d]*$",
+    re.IGNORECASE,
+)
+YEAR = 365.2425 * DAY_SECONDS
+# What numbers count in a column of such a name, if all are between two: their unit in seconds and
+# their first moment, and how pandas converts them.
+COUNTED = (
+    ("modified Julian days", OF_MODIFIED, 15_000, 88_000, DAY_SECONDS, "1858-11-17",
+     "..., unit='D', origin='1858-11-17'"),
+    ("Excel's days", OF_DAYS, 35_000, 60_000, DAY_SECONDS, "1899-12-30",
+     "..., unit='D', origin='1899-12-30'"),
+    ("Julian days", OF_MOMENTS, 2_415_000, 2_488_000, DAY_SECONDS, "-4713-11-24T12",
+     "..., unit='D', origin='julian'"),
+    ("seconds since 1970", OF_MOMENTS, 3e8, 3e9, 1.0, "1970", "..., unit='s'"),
+    ("milliseconds since 1970", OF_MOMENTS, 3e11, 3e12, 1e-3, "1970", "..., unit='ms'"),
+    ("microseconds since 1970", OF_MOMENTS, 3e14, 3e15, 1e-6, "1970", "..., unit='us'"),
+    ("nanoseconds since 1970", OF_MOMENTS, 3e17, 3e18, 1e-9, "1970", "..., unit='ns'"),
+    ("years with fractions", OF_YEARS, 1800, 2100, YEAR, "0000",
+     "365.2425 * (... - 1970), unit='D'"),
+)  # fmt: skip
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
 USUAL_FIRST = 1969  # Years of two digits are of the hundred from then on in C and in Python.
 TOGETHER = 50  # years in a column that spans fewer are not taken apart
@@ -122,17 +149,22 @@ def dates_in(values: Doubles, *, surely: bool = False) -> Values | None:
 def about_days(name: str, values: Doubles) -> str:
     """Say that the numbers of a column may be days, and how to read them as such, or "".
 
-    These are days of Excel in a column called so, or have a format.
+    These have a format, or count days or the like in a column called so.
     """
     if form := format_of_days(values):
         return f"may be dates; pass pandas.to_datetime of them as text, or --date-format '{form}'"
-    many = OF_DAYS.search(name) is not None and np.unique(values).size >= FEWEST_MONTHS
-    if not many or values.min() < EXCEL[0] or values.max() > EXCEL[1]:
+    if np.unique(values).size < FEWEST_MONTHS:
         return ""
-    return (
-        f"may be Excel's days, {EXCEL_FIRST + int(values[0])}; write them as dates there, or pass "
-        f"pandas.to_datetime(..., unit='D', origin='{EXCEL_FIRST}')"
-    )
+    for what, names, low, high, unit, first, remedy in COUNTED:
+        if not names.search(name) or values.min() < low or values.max() > high:
+            continue
+        if unit < YEAR or np.mean(values % 1 != 0) > 0.5:  # whole years are numbers
+            moment = np.datetime64(first, "s") + np.timedelta64(round(values[0] * unit), "s")
+            return (
+                f"may be {what}, {moment.astype('M8[D]')}; write them as dates, or pass "
+                f"pandas.to_datetime({remedy})"
+            )
+    return ""
 
 
 def format_of_days(values: Doubles) -> str:

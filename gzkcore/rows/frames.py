@@ -22,17 +22,7 @@ from gzkcore._util.warn import warn
 from .dates import NEITHER, ORDERS, ZONED, dates_of
 from .degrees import axis_of
 from .files import Table
-from .text import (
-    DATE,
-    NUMBER,
-    TEXT,
-    Meaning,
-    days_of,
-    meaning_of,
-    tell,
-    tell_notes,
-    zones_unlike,
-)
+from .text import DATE, NUMBER, TEXT, Meaning, days_of, meaning_of, tell, tell_zone
 from .values import (
     MISSING,
     DoubtError,
@@ -249,7 +239,7 @@ def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integer
         if column.dtype.kind not in "biufM":
             raise table.bad_type(name, str(column.dtype))
         if column.dtype.kind == "M":
-            _tell_zones(table, name, [])
+            tell_zone(name, [], table.forms.setdefault(name, []))
             return column
         return _or_days(table, name, _finite(table, name, column, rows), kind, rows)
     import pyarrow as pa
@@ -261,7 +251,8 @@ def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integer
         texts = [None if value is None else str(value) for value in column.to_pylist()]
         return _of_text(table, name, texts, kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
-        _tell_zones(table, name, [NEITHER, ZONED] if getattr(of, "tz", None) else [])
+        form = [NEITHER, ZONED] if getattr(of, "tz", None) else []
+        tell_zone(name, form, table.forms.setdefault(name, form))
         return np.asarray(column.cast(pa.timestamp("us"), safe=False))
     if kind == TEXT and pa.types.is_integer(of):  # doubles don't tell all of them apart
         texts = column.cast(of).cast(pa.large_string())
@@ -271,11 +262,6 @@ def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integer
         values = _finite(table, name, np.asarray(numbers), rows)
         return _or_days(table, name, values, kind, rows)
     raise table.bad_type(name, str(of))
-
-
-def _tell_zones(table: Table, name: str, form: list[str]) -> None:
-    """Tell if dates have a zone and those of the fit had none, or the other way round."""
-    tell_notes(name, zones_unlike(table.forms.setdefault(name, form), form))
 
 
 def _finite(table: Table, name: str, values: Values, rows: Integers) -> Values:

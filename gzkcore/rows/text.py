@@ -183,14 +183,14 @@ def _dated(texts: Values, there: NDArray[np.bool_], form: str, known: list[str] 
     marks = [ZONED] * dates.zoned + [str(dates.first_year)] * bool(dates.first_year)
     lack = ZONES_LACK.format(dates.plain) if dates.zoned and dates.plain else ""
     notes = [ZONES_TOLD + lack] if dates.moved and (lack or known is None) else []
-    notes += [] if known is None else zones_unlike(known, marks)
+    notes += [] if known is None else _if_unlike(marks, known)
     if dates.first_year and not first_year:
         notes.append(YEARS_TOLD.format(dates.first_year, dates.first_year + 99))
     return Meaning(DATE, dates.values, dates.wrong, [form, *marks], notes)
 
 
-def zones_unlike(known: list[str], form: list[str]) -> list[str]:
-    """Say so where times have a zone and those of the fit had none, or the other way round."""
+def _if_unlike(form: list[str], known: list[str]) -> list[str]:
+    """Say so where times have a zone, and those of the fit had none, or the other way round."""
     zoned = ZONED in form
     return [] if zoned == (ZONED in known) else [UNLIKE_FIT.format("a" if zoned else "no")]
 
@@ -348,7 +348,8 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
 
     `rows` are the numbers of the rows in their table, by default from 0 on.
     """
-    tell_notes(name, meant.notes)
+    for note in meant.notes:
+        warn(Remark("reading", [name], note.format(name)))
     if wrong := np.flatnonzero(meant.wrong).tolist():
         row = wrong[0] if rows is None else int(rows[wrong[0]])
         more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
@@ -358,7 +359,7 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
         warn(Remark("wrong values", [name], f"{sentence}, taken as missing"))
 
 
-def tell_notes(name: str, notes: list[str]) -> None:
-    """Warn of how a column is read."""
-    for note in notes:
+def tell_zone(name: str, form: list[str], known: list[str]) -> None:
+    """Warn if dates of this form have a zone, and those of the fit had none, or the reverse."""
+    for note in _if_unlike(form, known):
         warn(Remark("reading", [name], note.format(name)))

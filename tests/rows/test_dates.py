@@ -156,13 +156,32 @@ def test_other_numbers_are_no_days():
 
 
 @pytest.mark.parametrize(("name", "start", "told"), [
-    ("saleDate", 44927, "may be Excel's days, 2023-01-01; write them as dates there, or pass"),
+    ("saleDate", 44927, "may be Excel's days, 2023-01-01; write them as dates, or pass pandas.to"),
     ("time", 44927.25, "may be Excel's days, 2023-01-01"),
     ("fecha_de_venta", 44927, "may be Excel's days"),
     ("price", 44927, "^$"),
     ("dayton", 44927, "^$"),
     ("date", 59995, "^$"),
+    ("epoch", 1_700_000_000, "may be seconds since 1970, 2023-11-14; .*, unit='s'\\)"),
+    ("created_at", 1_700_000_000_123, "milliseconds since 1970, 2023-11-14; .*, unit='ms'\\)"),
+    ("eventTime", 1.7e15, "may be microseconds since 1970, 2023-11-14"),
+    ("ts", 1.7e18 + 1e6, "may be nanoseconds since 1970, 2023-11-14"),
+    ("id", 1_700_000_000, "^$"),
+    ("phone", 1_700_000_000, "^$"),
+    ("weight", 1_700_000_000, "^$"),
+    ("time", 1_000_000, "^$"),
+    ("jd", 2_460_000.5, "may be Julian days, 2023-02-25; .*, unit='D', origin='julian'\\)"),
+    ("BJD_TDB", 2_460_000.5, "may be Julian days"),
+    ("height", 2_460_000.5, "^$"),
+    ("MJD", 60_000, "modified Julian days, 2023-02-25; .*, unit='D', origin='1858-11-17'\\)"),
+    ("x", 60_000, "^$"),
+    ("Decimal Date", 1959.2083, "may be years with fractions, 1959-03-1.; .*365.2425 "),
+    ("time", 1959.2083, "may be years with fractions"),
+    ("year", 1959, "^$"),
+    ("price", 1959.5, "^$"),
+    ("avg_year_built", 1959.5, "^$"),
 ])  # fmt: skip
-def test_days_of_excel(name, start, told):
-    assert re.search(told, about_days(name, start + np.arange(10.0)))
-    assert about_days(name, start + np.arange(5.0)) == ""
+def test_numbers_that_count_days_or_the_like(name, start, told):
+    step = 256.0 if start > 1e18 else 1.0  # the numbers are doubles
+    assert re.search(told, about_days(name, start + step * np.arange(10)))
+    assert about_days(name, start + step * np.arange(5)) == ""

@@ -41,8 +41,7 @@ from gzkcore.rows.text import (
     days_of,
     meaning_of,
     tell,
-    tell_notes,
-    zones_unlike,
+    tell_zone,
 )
 from gzkcore.rows.values import DoubtError, Values, as_number, bare, missing_of, texts_of
 
@@ -159,7 +158,7 @@ class Cells:
                 f"column {self.name!r} had {holds} in fit, but has {has}; pass {holds}{remedy}"
             )
         if self.holds == holds == DATES:
-            tell_notes(self.name, zones_unlike(form, self.form))
+            tell_zone(self.name, self.form, form)
         return values
 
     def as_numbers(self) -> "Cells":
@@ -294,7 +293,8 @@ def _of_objects(values: Values, name: str) -> Cells:
         plain = [value for value in there if getattr(value, "tzinfo", None) is None]
         form = [] if len(plain) == len(there) else [NEITHER, ZONED]
         if form and plain:
-            tell_notes(name, [ZONES_TOLD + ZONES_LACK.format(str(plain[0]))])
+            mixed = (ZONES_TOLD + ZONES_LACK.format(str(plain[0]))).format(name)
+            warn(Remark("reading", [name], mixed))
         return Cells(name, as_numbers, DURATIONS if lasts else DATES, form=form)
     for value in there:
         if not isinstance(value, str | NUMERIC):

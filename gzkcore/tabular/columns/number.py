@@ -175,7 +175,7 @@ class Number(Column):
             sentence = about_sentinel(f"column {self.name!r}", code)
             self.doubt(Remark("code", self.names, sentence))
         if may_be_days and (seem := about_days(self.name, there)):
-            example = f"{there[0]:.9g}"
+            example = f"{there[0]:.15g}"
             sentence = f"column {self.name!r} holds numbers such as {example}, which {seem}"
             self.doubt(Remark("days", self.names, sentence))
 
