@@ -34,13 +34,16 @@ def named_columns(names: Sequence[str], most: int = 10) -> str:
     >>> named_columns(["age"]), named_columns(["age", "town"]), named_columns(["a", "b", "c"], 2)
     ("column 'age'", "columns 'age', 'town'", "columns 'a', 'b' and 1 more")
     """
-    return f"column{'s' * (len(names) > 1)} {quoted(names, most)}"
+    return f"column{'s' * (len(names) > 1)} {some_of([*map(repr, names)], most)}"
 
 
-def quoted(names: Sequence[str], most: int = 10) -> str:
-    """Return names in quotes, the first ones of many."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
+def some_of(names: Sequence[str], most: int) -> str:
+    """Return names, the first ones of many.
+
+    >>> some_of(["age", "town"], 2), some_of(["a", "b", "c"], 1)
+    ('age, town', 'a and 2 more')
+    """
+    return ", ".join(names[:most]) + f" and {len(names) - most:,} more" * (len(names) > most)
 
 
 def printable(text: str) -> str:
@@ -49,14 +52,8 @@ def printable(text: str) -> str:
     >>> printable("R\x1b[31m, a\nb, été")
     'R\\x1b[31m, a\\nb, été'
     """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or _is_space(c) else repr(c)[1:-1] for c in text)
-
-
-def _is_space(character: str) -> bool:
-    """Say whether a character is a space of any width, or joins letters in scripts that do so."""
-    return unicodedata.category(character) == "Zs" or character in _JOINERS
+    kept = (c.isprintable() or c in _JOINERS or unicodedata.category(c) == "Zs" for c in text)
+    return "".join(c if keep else repr(c)[1:-1] for c, keep in zip(text, kept, strict=True))
 
 
 def as_plain(value: float, digits: int) -> str:

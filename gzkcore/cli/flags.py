@@ -5,6 +5,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from gzkcore._util.wording import some_of
+
 
 def _value_in(arguments: list[str], parameter: Any) -> str:
     """Return the last value of an option in the arguments, "" if there is none."""
@@ -36,13 +38,13 @@ def _columns_in(parameters: dict[str, Any]) -> str:
     """Say which columns the table of a command has, or why it can't be read."""
     from gzkcore.rows.files import open_table
 
-    from .output import some_of
+    from .output import MOST_NAMED
 
     try:
         table = open_table(parameters["data"])
     except (ValueError, OSError, ImportError) as error:
         return "" if isinstance(error, OSError) else f"{error}."
-    return f"The columns of {table.path} are {some_of(table.names)}."
+    return f"The columns of {table.path} are {some_of(table.names, MOST_NAMED)}."
 
 
 class _Flags:

@@ -149,12 +149,6 @@ def first_of(columns: list[str]) -> str:
     return ", ".join(columns[:4]) + (", ..." if len(columns) > 4 else "")
 
 
-def some_of(names: list[str]) -> str:
-    """Name some columns, and say how many more there are."""
-    more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
-
-
 def picture_note(path: str | None) -> list[str]:
     """Return a note on the picture, if there is one."""
     return [f"Picture: {path}"] if path else []

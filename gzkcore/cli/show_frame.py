@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gzkcore._util.wording import as_plain, counted, plain
+from gzkcore._util.wording import as_plain, counted, plain, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
@@ -14,7 +14,7 @@ from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
 from .arguments import words_of
 from .baselines import CONSTANTS
 from .maps import length_km, told_km
-from .output import first_of, picture_note, print_lines, print_table, some_of
+from .output import MOST_NAMED, first_of, picture_note, print_lines, print_table
 from .verdict import LEAST_RISE
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         [f"What was chosen{unit}:", *_about_choice(result)],
         _about_columns(result, written),
         _about_sureness(result["sure"]),
-        ([f"Left out: {some_of(result['unused'])}{more}"] if result["unused"] else [])
+        ([f"Left out: {some_of(result['unused'], MOST_NAMED)}{more}"] if result["unused"] else [])
         + result["notes"],
     )
 

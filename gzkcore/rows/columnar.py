@@ -17,6 +17,7 @@ import numpy as np
 
 from gzkcore._util.extras import needs
 from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import some_of
 
 HEADS = 200  # the names of the columns of a sheet may stand in one of so many rows
 MOST_FILES = 5  # no more files of a folder are named
@@ -69,8 +70,7 @@ def parquet(path: Path) -> TypedFile:
     options["partitioning"] = None if folders & {*own.names} else "hive"
     paths = [*map(str, files)]
     schema, note = _of_all(ds.dataset(paths, **options))
-    more = f" and {len(others) - MOST_FILES:,} more" * (len(others) > MOST_FILES)
-    apart = f"no .parquet files, and left out: {', '.join(others[:MOST_FILES])}{more}"
+    apart = f"no .parquet files, and left out: {some_of(others, MOST_FILES)}"
     notes = "; ".join(filter(None, [note, apart * bool(others)]))
     return _of_dataset(ds.dataset(paths, schema=schema, **options), notes)
 

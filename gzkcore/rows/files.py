@@ -33,7 +33,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted, in_list, named_columns, quoted
+from gzkcore._util.wording import counted, in_list, named_columns, some_of
 
 from . import columnar, csv_text
 from .index import MOST_ROWS, is_index, may_be_index
@@ -57,6 +57,7 @@ BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
 MOST_MISSING = 5  # columns that are named where several are missing
+MOST_NAMES = 10  # of columns with the name of another
 MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
@@ -435,7 +436,8 @@ class CsvTable(Table):
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
         if twice := {new: old for old, new in pairs if old != new}:
-            self.notes.append(f"columns with the name of another are called {quoted([*twice])}")
+            names_now = some_of([*map(repr, twice)], MOST_NAMES)
+            self.notes.append(f"columns with the name of another are called {names_now}")
             self.twice = twice
         above = head.decode("utf-8-sig", "replace").splitlines()[: csv_text.ROWS]
         self.heads = [*map(csv_text.values_in, above)]

@@ -7,7 +7,7 @@ Columns with a remark of the same kind share a sentence. Doubts are remarks, too
 from collections.abc import Iterable
 
 from gzkcore._util.remark import Remark
-from gzkcore._util.wording import in_list
+from gzkcore._util.wording import in_list, some_of
 
 MOST_NAMED = 8  # columns in a sentence
 
@@ -27,7 +27,5 @@ def together(remarks: Iterable[Remark]) -> list[Remark]:
 
 def _joined(remarks: list[Remark]) -> Remark:
     names = [name for remark in remarks for name in remark.columns]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    words = remarks[0].sentence
-    sentence = f"Columns {words}: {', '.join(map(in_list, names[:MOST_NAMED]))}{more}."
-    return Remark(remarks[0].kind, names, sentence)
+    some = some_of([*map(in_list, names)], MOST_NAMED)
+    return Remark(remarks[0].kind, names, f"Columns {remarks[0].sentence}: {some}.")

@@ -224,7 +224,7 @@ def test_places_of_a_region_alone_are_on_the_sphere(degrees, west):
 def test_infinity_and_other_objects_are_refused():
     with pytest.raises(ValueError, match="infinity"):
         TableEncoder().fit(pd.DataFrame({"x": [1.0, np.inf]}))
-    with pytest.raises(TypeError, match="a dict"):
+    with pytest.raises(TypeError, match="of type dict"):
         TableEncoder().fit(pd.DataFrame({"x": [{}, {}]}))
 
 
@@ -562,6 +562,34 @@ def test_a_fit_that_fails_changes_nothing():
     with pytest.raises(ValueError, match="infinity"):
         encoder.fit(pd.DataFrame({"x": [1.0, np.inf]}))
     assert_array_equal(encoder.transform(frame()), wanted)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "told"),
+    [
+        ("Struct", {"a": 1, "b": 2}, r"\{'a': 1, 'b': 2\}, of type dict"),
+        ("Array", [1, 2], r"\[1, 2\], of type list"),
+        ("List", [1] * 100_000, "of type ndarray"),
+        ("Binary", b"a", "b'a', of type bytes"),
+    ],
+)
+def test_columns_of_polars_that_hold_no_values_are_refused_by_name(dtype, value, told):
+    polars = pytest.importorskip("polars")
+    of = polars.Array(polars.Int64, 2) if dtype == "Array" else None
+    column = polars.Series([value] * 40, dtype=of)
+    with pytest.raises(TypeError, match=f"column 'odd' of X holds .*{told}.* convert") as error:
+        TableEncoder().fit(polars.DataFrame({"x": np.arange(40.0), "odd": column}))
+    assert len(str(error.value)) < 300
+    assert TableEncoder(columns={"odd": "drop"}).fit(
+        polars.DataFrame({"x": np.arange(40.0), "odd": column})
+    )
+
+
+def test_wide_integers_of_polars_are_numbers():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [*range(39), None]})
+    wide = frame.cast(polars.Int128)
+    assert_array_equal(TableEncoder().fit_transform(wide), TableEncoder().fit_transform(frame))
 
 
 def test_frames_of_polars_are_those_of_pandas():

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import functools
 import numbers
+import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,7 @@ from gzkcore.rows.values import DoubtError, Values, as_number, bare, missing_of,
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
+OF_OBJECTS = {"Int128", "UInt128", "Struct", "Array"}  # types of Polars that NumPy has not
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 FEW_LEVELS = 32  # So few different texts are categories, however many rows there are.
@@ -253,7 +255,7 @@ def _of_series(series: Any, name: str) -> Cells:
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
         dates = np.asarray(series, dtype=f"M8[{unit}]")
         return Cells(name, seconds_of_array(dates), DATES, form=form)
-    values = np.asarray(series)
+    values = np.fromiter(series.to_list(), object) if kind in OF_OBJECTS else np.asarray(series)
     if kind.lower() in CATEGORICAL_DTYPES:
         return Cells(name, values.astype(object), LEVELS, order=_order_of(series.dtype))
     if values.dtype.kind in "mM":
@@ -299,8 +301,9 @@ def _of_objects(values: Values, name: str) -> Cells:
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
-                f"column {name!r} of X holds {value!r}, a {type(value).__name__}: argument must be "
-                "a string or a number; pass numbers, text, booleans or dates, or drop the column"
+                f"column {name!r} of X holds {reprlib.repr(value)}, of type "
+                f"{type(value).__name__}: argument must be a string or a number; convert it to "
+                "numbers, text, booleans or dates, or drop the column"
             )
     return Cells(name, values, TEXTS)
 
