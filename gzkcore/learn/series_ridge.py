@@ -103,8 +103,12 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     error_bound_ : float or ndarray of shape (n_targets,)
         The largest error of a prediction, relative to its standard deviation without noise: at most
         `tol`.
+    cut_bound_ : float or ndarray of shape (n_targets,)
+        The largest standard deviation of the error that the terms left out make as noise at the
+        rows, relative to that of a prediction without noise: at most 1.
     missing_std_ : float or ndarray of shape (n_targets,)
-        The prior standard deviation of what the series leaves out.
+        The prior standard deviation of the terms left out, plus that of the error that they make as
+        noise at rows of weight 1, at most `cut_bound_` times that of the noise.
     n_iter_ : int or ndarray of shape (n_targets,)
         Steps of conjugate gradients.
     n_features_in_ : int
@@ -134,8 +138,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     most |r| / (s alpha^(1/2)) of it, in gaps too. There directions are nearly free, and steps many.
 
     What the series leaves out is a kernel, too. Its largest eigenvalue on the rows is about its
-    variance times the number of rows that lie closer than the functions can tell apart. Above alpha
-    the rows tell more than the series can represent.
+    variance times the number of rows that lie closer than the functions can tell apart. Its ratio
+    to alpha is `cut_bound_`. Above 1 the rows tell more than the series can represent.
 
     Examples
     --------
@@ -161,6 +165,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
             intercept_=number() | doubles("t"),
             noise_variance_=number() | doubles("t"),
             error_bound_=number() | doubles("t"),
+            cut_bound_=number() | doubles("t"),
             missing_std_=number() | doubles("t"),
             n_iter_=whole() | ints("t"),
         ).if_there(),
@@ -170,6 +175,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
     intercept_ = Solved()
     noise_variance_ = Solved()
     error_bound_ = Solved()
+    cut_bound_ = Solved()
     missing_std_ = Solved()
     n_iter_ = Solved()
 
@@ -397,7 +403,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         weights, after, left_out = self._series()
         features = self._features(angles, weights)
         together, dense = self._most_together(angles, of_nodes[:, :1])
-        self._check_series(max(left_out * together, after * dense) / float(alphas.min()))
+        cut = max(left_out * together, after * dense) / alphas
+        self._check_series(float(cut.max()))
         b = features.transposed_product(of_nodes[:, 1:])
 
         def product(V: Doubles) -> Doubles:
@@ -427,8 +434,8 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         noise *= variances * weight
         of_targets = {
             "intercept_": self.y_offset_.ravel() + means, "noise_variance_": noise,
-            "error_bound_": bound, "missing_std_": np.sqrt(left_out * noise / alpha),
-            "n_iter_": steps,
+            "error_bound_": bound, "cut_bound_": cut, "n_iter_": steps,
+            "missing_std_": np.sqrt(noise) * (np.sqrt(left_out / alpha) + cut),
         }  # fmt: skip
         return {
             "coef_": (coef * scale).T.reshape(*shape, -1),

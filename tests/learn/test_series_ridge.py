@@ -56,6 +56,38 @@ def test_it_is_kernel_ridge_on_the_first_terms(place, weighted):
     assert model.noise_variance_ == pytest.approx(rss, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [
+        ("sphere", {}),
+        ("sphere", {"kernel": Matern(nu=1.5, length_scale=0.5), "degree": 16}),
+        ("sphere", {"kernel": Matern(nu=0.5, length_scale=0.5), "alpha": 1.0}),
+        ("plane", {"degree": 9}),  # the variance left out is small, and its noise is not
+        ("plane", {"kernel": Matern(nu=2.5, length_scale=0.3), "degree": 20, "box": 2 * BOX}),
+    ],
+)
+def test_what_is_cut_is_bounded(place, options):
+    """The variance of the difference from the whole kernel's predictions, at rows and elsewhere."""
+    X, y, new = table(place, 600)
+    kernel, alpha = options.pop("kernel", model_of(place).kernel), options.get("alpha", 0.1)
+    model = model_of(place, **options).set_params(kernel=kernel).fit(X, y)
+    at_rows, at_new = (
+        model._features(model.moments_.angles(rows), model._solution["weights"])
+        for rows in (X, np.r_[new, X])
+    )
+    Z, of_new = (part.product(np.eye(part.width)) for part in (at_rows, at_new))
+    A = Z.T @ Z + alpha * np.eye(Z.shape[1])
+    w = np.linalg.solve(A, of_new.T).T @ Z.T  # of targets, in each prediction
+    known = alpha * (of_new * np.linalg.solve(A, of_new.T).T).sum(axis=1)
+    K, cross = kernel(X) + alpha * np.eye(600), kernel(np.r_[new, X], X)
+    more = ((w @ K - 2 * cross) * w).sum(axis=1) + (cross * np.linalg.solve(K, cross.T).T).sum(1)
+    differences = np.sqrt(np.maximum(more, 0))
+    left_out = np.sqrt(model.cut_bound_ * model._series()[2])
+    assert (differences <= left_out + model.cut_bound_ * np.sqrt(known) + 1e-9).all()
+    largest = differences[200:].max() * np.sqrt(model.noise_variance_ / alpha)
+    assert largest <= model.missing_std_ < 60 * largest
+
+
 @pytest.mark.parametrize("tol", [1.0, 0.1, 1e-2])
 def test_the_bound_holds_in_gaps(tol, monkeypatch):
     """Rows on a third of the sphere, and no factored system: many steps, each of which is checked."""
