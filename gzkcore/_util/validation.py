@@ -510,7 +510,8 @@ def as_table(X: Any) -> NDArray[Any]:
     if array.ndim == 1:
         raise ValueError(one_dimension(X))
     if array.dtype.kind in "biufc" or array.ndim != 2:
-        array = check_array(array, dtype=np.float64, ensure_all_finite=False)
+        of = None if array.dtype.kind in "iu" else np.float64  # doubles don't hold all integers
+        array = check_array(array, dtype=of, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":
         array = check_array(array, dtype=None, ensure_all_finite=False)
     return array

@@ -126,6 +126,8 @@ def predict(
                 reading = reading._replace(missing=frozenset(known.missing))
             table = open_table(data, reading)
             table.forms, table.no_formulas = forms_of(fitted), no_formulas
+            chosen = [c for c in fitted.encoder_.columns_ if getattr(c, "chosen", True)]
+            table.padded |= {name for column in chosen for name in column.names}
             done = _predict_table(table, output, predictor, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)

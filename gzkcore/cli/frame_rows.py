@@ -22,7 +22,7 @@ from gzkcore.rows.frames import (
     typed,
 )
 from gzkcore.rows.text import NUMBER, TEXT
-from gzkcore.rows.values import Values, missing_of
+from gzkcore.rows.values import LARGEST_WHOLE, Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.columns.category import doubt_of_texts
 from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
@@ -51,7 +51,6 @@ from .hints import (
 from .inputs import Inputs
 from .output import Say
 
-LARGEST_LABEL = 2.0**53  # Labels that are larger can't all be told apart as doubles.
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # Fourth powers of targets must be doubles.
 FAR_MORE = 1.5  # It is told if so many times the share that was asked for is held out.
 # Why columns are left out before a learner sees them, by the reasons of `LeftOut`.
@@ -164,7 +163,10 @@ def read_rows(
         kinds = dict(zip(columns, AXES, strict=True))
     table.axes = {name: kind for name, kind in kinds.items() if kind in [*AXES]}
     names = [*columns, target, *(name for name in more if name not in columns)]
-    sample = read_frame(table, names, report, most_bytes, seed, _kinds_in_files(kinds))
+    in_files = _kinds_in_files(kinds)
+    table.padded |= {name for name, kind in in_files.items() if kind == NUMBER}
+    table.padded |= {*filter(None, [weights, target if regress else None])}
+    sample = read_frame(table, names, report, most_bytes, seed, in_files)
     whole, numbers, n_rows = sample
     n_read = len(whole)
     if n_read < n_rows:
@@ -303,11 +305,6 @@ def _weights(table: Table, name: str, column: Values, numbers: Integers) -> Doub
 
 def _groups(table: Table, name: str, column: Values) -> Integers:
     """Return the number of the group of each row; rows without a value are one group."""
-    if column.dtype.kind == "f" and np.nanmax(np.abs(column), initial=0) >= LARGEST_LABEL:
-        raise ValueError(
-            f"{table.path}: column {name!r} has numbers beyond 2^53, which can't be told apart; "
-            "put a letter before them, so that they are text"
-        )
     if column.dtype.kind == "O":
         column = np.array(["" if text is None else text for text in column])
     groups = np.asarray(np.unique(column, return_inverse=True)[1])
@@ -483,7 +480,7 @@ def _as_labels(table: Table, target: str, y: Values) -> Values:
             f"--classify: column {target!r} of {table.path} has fractional numbers, "
             "which can't be labels; leave --classify out"
         )
-    if np.abs(y).max(initial=0) >= LARGEST_LABEL:
+    if np.abs(y).max(initial=0) >= LARGEST_WHOLE:
         raise ValueError(
             f"--classify: column {target!r} of {table.path} has numbers beyond 2^53, which "
             "can't be told apart; put a letter before them, so that they are text"

@@ -10,7 +10,7 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.doubts import doubt_in
-from gzkcore.rows.values import Values
+from gzkcore.rows.values import LARGEST_WHOLE, Values
 from gzkcore.tabular.columns.number import skewness
 
 from .arguments import listed
@@ -24,11 +24,6 @@ ORDERED = re.compile(
 IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
 DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
-REMEDIES = {
-    "dates": "--date-format '%d/%m/%y' or the like tells how they are written",
-    "numbers": "write all of the column in one unit, or the numbers alone, such as 1200.5",
-    "decimal commas": "write a decimal point, or add --decimal-comma",
-}
 
 
 def numbering_columns(
@@ -45,7 +40,7 @@ def numbering_columns(
     for j, (name, low, high) in enumerate(zip(names, *ends, strict=True)):
         column = values[:, j]
         # NaN is not whole either; from 2^53 on not all whole numbers are there.
-        whole = bool(np.all((column == np.round(column)) & (np.abs(column) < 2.0**53)))
+        whole = bool(np.all((column == np.round(column)) & (np.abs(column) < LARGEST_WHOLE)))
         if not whole or np.unique(column).size < column.size:
             continue
         rises = bool(np.all(column - rows == column[0] - rows[0]))

@@ -19,6 +19,8 @@ from gzkcore._util.extras import needs
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import some_of
 
+from .values import merges
+
 HEADS = 200  # the names of the columns of a sheet may stand in one of so many rows
 MOST_FILES = 5  # no more files of a folder are named
 HIDDEN = re.compile(r"(.*/)?[._]")  # names of files in a folder that are left out
@@ -49,6 +51,7 @@ class TypedFile(NamedTuple):
 
 def parquet(path: Path) -> TypedFile:
     """Open a Parquet file, or those in a folder in turn, with columns that folders name."""
+    import pyarrow as pa
     import pyarrow.dataset as ds
     from pyarrow.parquet import read_schema
 
@@ -67,7 +70,10 @@ def parquet(path: Path) -> TypedFile:
     if len({*own.names}) < len(own.names):
         return TypedFile(own, 0, lambda names, rows: iter(()))  # `Table` says which are twice
     options: Any = {"format": "parquet", "partition_base_dir": "" if base == Path() else str(base)}
-    options["partitioning"] = None if folders & {*own.names} else "hive"
+    named = re.findall(r"([^/=]+)=[^/]*/", "/".join(f.relative_to(base).as_posix() for f in files))
+    if named and not folders & {*own.names}:  # what they say is text, so that 01 stays so
+        of_folders = pa.schema([(name, pa.string()) for name in dict.fromkeys(named)])
+        options["partitioning"] = ds.partitioning(of_folders, flavor="hive")
     paths = [*map(str, files)]
     schema, note = _of_all(ds.dataset(paths, **options))
     apart = f"no .parquet files, and left out: {some_of(others, MOST_FILES)}"
@@ -219,8 +225,9 @@ def _of_cells(values: list[Any]) -> Any:
 
     values = [value if _has_value(value) else None for value in values]
     kinds = {type(value) for value in values} - {type(None)}
-    if kinds <= {int, float}:
-        return pa.array(values, pa.float64())
+    exact = np.array([value for value in values if value is not None], dtype=object)
+    if kinds <= {int, float} and not merges(exact):
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
     if kinds <= {datetime.datetime, datetime.date}:
         return pa.array(values, pa.timestamp("us"))
     return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -23,6 +23,10 @@ _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
 _COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
 # A first line as Excel writes it, or a logger of Campbell.
 _SEP = re.compile(rb'(?:"?sep=(.)"?|"?TOA5"?,[^\r\n]*)(?:\r\n?|\n)', re.IGNORECASE)
+# Spaces that only align values in columns.
+ALIGNING = re.compile(rb"(?m)^ +| +(?= |\r?$)")
+# Files of buoys have such columns for the time, zeros before numbers, and MM for none.
+OF_BUOYS = frozenset({"MM", "DD", "hh"})
 _MARK = b"\xef\xbb\xbf"  # files may begin with this mark of UTF-8
 _NO_WORD = re.compile(rb"[\s,;|\"]")  # these separate words
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # files may begin with these marks of UTF-16
@@ -122,11 +126,17 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
         return header
     values = header.record.decode("utf-8", "replace").rstrip("\r\n")
     last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
+    above = re.search(rb"#[^\r\n]+(\r\n?|\n)\Z", last.before)  # units of these names are repeated
+    if above and len({*last.record.split()}) < len(last.record.split()):
+        names = Header(head[: above.start()], above[0], above[1], values)
+        last = names if is_aligned(names) else last
     return last if not values or _between_names(last) else header
 
 
 def _between_names(header: Header) -> str:
     """Return what separates the names in a comment, "" if it names no columns, see `header_in`."""
+    if is_aligned(header):
+        return " "
     delimiter, comment = delimiter_of(header.values), _without_mark(header)
     values = header.values.split(delimiter)
     numbers = [is_number(value) or has_decimal_comma(value) for value in values]
@@ -138,6 +148,13 @@ def _between_names(header: Header) -> str:
         return ""
     marks = [m for m in ",;\t " if len(values_in(comment.strip(" "), m)) == len(values)]
     return marks[0] if marks else ""
+
+
+def is_aligned(header: Header) -> bool:
+    """Say whether the values below a comment, and the names in it, stand between spaces."""
+    words, names = header.values.split(), header.record.lstrip(b"# ").split()
+    is_other = "\t" in header.values or re.search(rb"[,;\t]", header.record) is not None
+    return not is_other and len(names) == len(words) < 2 * sum(map(is_number, words))
 
 
 def _without_mark(header: Header) -> str:
@@ -162,21 +179,18 @@ def names_in(header: Header) -> tuple[list[str], str, str]:
         delimiter = mark[1].decode() if mark and mark[1] else delimiter_of(text)
         reader = csv.reader([text], delimiter=delimiter, skipinitialspace=True)
         return [name.strip() for name in next(reader)], delimiter, delimiter
+    if is_aligned(header):
+        return header.record.decode("utf-8", "replace").lstrip("# ").split(), " ", " "
     between = _between_names(header)
     names = values_in(_without_mark(header).strip(" "), between)
     return names, delimiter_of(header.values), between
 
 
-def refuse_numbers(path: Path, names: list[str], values: str, delimiter: str) -> None:
-    """Raise ValueError if numbers stand in place of names, or several spaces between values.
+def refuse_numbers(path: Path, names: list[str], values: str) -> None:
+    """Raise ValueError if numbers stand in place of names.
 
     Whole numbers may be names, such as years, or those of pandas.
     """
-    if delimiter == " " and "" in values.split(" "):
-        raise ValueError(
-            f"{path}: several spaces stand between the values; separate them by one comma, as "
-            "np.savetxt does with delimiter=','"
-        )
     if all(map(is_number, names)) and not all(name.strip().isdecimal() for name in names):
         raise ValueError(
             f"{path}: the first line has numbers, {values[:40]!r}, but must name the columns; "

@@ -3,9 +3,13 @@
 import re
 from collections import Counter
 
-from .dates import MONTHS
-from .text import NEARLY_ALL, are_answers
+import numpy as np
 
+from .dates import MONTHS, format_of_days
+from .text import NEARLY_ALL, are_answers, codes_in
+from .values import FEW, as_number
+
+MOST_CODES = 32  # So many codes of digits are taken for categories without a word.
 MOST_TEXTS = 1000  # So many different texts, spread over all, tell what a column seems to hold.
 DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 LIKE_DATES = (
@@ -38,6 +42,10 @@ REMEDIES = {
         "the command; if numbers, convert them"
     ),
     "numbers": "for numbers write all in one unit, or remove it, and convert them",
+    "codes": (
+        "numbers that begin with 0, or are equal as doubles, are text; for numbers choose so, by "
+        "columns=, or in the command by --as, for a target by --regress"
+    ),
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }
 
@@ -92,6 +100,10 @@ def _shape(text: str) -> str:
 
 def doubt_in(texts: set[str]) -> tuple[str, str]:
     """Return a text that seems to be a number or a date, and the remedy; "" and "" if none is."""
+    numbers = np.array([*map(as_number, texts)])
+    if len(texts) > MOST_CODES and np.mean(np.isnan(numbers)) <= FEW and (codes := codes_in(texts)):
+        seem = "dates" if format_of_days(numbers[~np.isnan(numbers)]) else "codes"
+        return min(codes), REMEDIES[seem]
     some = sorted(texts)[:: 1 + (len(texts) - 1) // MOST_TEXTS] if texts else []
     if not (seem := what_texts_seem(some)):
         return "", ""

@@ -42,6 +42,7 @@ from .values import (
     DECIMAL_COMMA,
     BadValueError,
     as_doubles,
+    as_number,
     doubtful_point,
     harmless,
     has_decimal_comma,
@@ -56,6 +57,8 @@ from .values import (
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
+FINITE = "finite number"
+NO_CODE = "number, since it begins with 0, or others equal it as doubles"
 MOST_MISSING = 5  # columns that are named where several are missing
 MOST_NAMES = 10  # of columns with the name of another
 MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
@@ -165,6 +168,7 @@ class Table:
         self.notes: list[str] = []  # about the file as a whole
         self.of_numbers: str | None = None  # the column in which any text is taken as missing
         self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
+        self.padded: set[str] = set()  # columns whose numbers may begin with 0
         self.words: dict[str, str] = {}  # a word for a missing value of a column
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `text`
         self.axes: dict[str, str] = {}  # columns that are chosen as latitude and longitude
@@ -277,7 +281,9 @@ class Table:
         values = self._converted(plain, names)
         if (place := first_not_finite(values)) is not None:
             row, j = place
-            raise self.bad_value(first + row, names[j], plain_value(columns[names[j]][row]))
+            value = plain_value(columns[names[j]][row])
+            wanted = NO_CODE if np.isfinite(as_number(value)) else FINITE
+            raise self.bad_value(first + row, names[j], value, wanted)
         return values
 
     def plain_numbers(self, name: str, column: Any, rows: Integers) -> Any:
@@ -353,7 +359,7 @@ class Table:
         row: int,
         name: str,
         value: object,
-        wanted: str = "finite number",
+        wanted: str = FINITE,
         *,
         mend: str = "mend or drop such rows",
     ) -> BadValueError:
@@ -375,7 +381,8 @@ class Table:
         return BadValueError(
             f"{self.path}: data row {row + 1}, column {name!r}: the value {what}",
             name,
-            is_text=not (missing or comma or is_number(value if text is None else text)),
+            is_text=wanted == NO_CODE
+            or not (missing or comma or is_number(value if text is None else text)),
             is_missing=is_missing(value) or (text is not None and self.reading.is_missing(text)),
             has_comma=comma and not thousands,
             mend=mend,
@@ -429,9 +436,11 @@ class CsvTable(Table):
             names, self._delimiter, self._between_names = csv_text.names_in(header)
         except csv.Error as error:
             raise ValueError(f"{path}: the first line does not name columns: {error}") from None
-        csv_text.refuse_numbers(path, names, header.values or text, self._delimiter)
+        self._is_aligned = csv_text.is_aligned(header)
+        csv_text.refuse_numbers(path, names, header.values or text)
         rest = head[len(self._header) :]
-        rows = csv_text.first_rows(rest, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
+        plain = csv_text.ALIGNING.sub(b"", rest) if self._is_aligned else rest
+        rows = csv_text.first_rows(plain, self._delimiter, ended=ended or len(head) < HEAD_BYTES)
         names = csv_text.named_rows(names, rows)
         super().__init__(path, csv_text.distinct(names))
         pairs = zip(names, self.names, strict=True)
@@ -445,7 +454,7 @@ class CsvTable(Table):
 
     def _look_at(self, rows: list[list[str]], rest: bytes, reading: Reading) -> None:
         """Find out how the first rows, which are those of `rest`, are written."""
-        n_units = csv_text.unit_rows(rows)
+        n_units = csv_text.unit_rows(rows) or int(self._is_aligned and rest.startswith(b"#"))
         self._units = csv_text.records(rest, self._delimiter)[:n_units] if n_units else []
         self._rows = rows[n_units:]
         for record in self._units:
@@ -455,6 +464,11 @@ class CsvTable(Table):
         spaced = re.compile(rb'(?<=%b) +(?="(?!"))' % re.escape(self._delimiter.encode()))
         first = rest[: rest.find(self._line_end)]
         self._spaced = spaced if self._delimiter != " " and spaced.search(first) else None
+        if self._is_aligned:
+            self._spaced = csv_text.ALIGNING
+            if {*self.names} >= csv_text.OF_BUOYS:
+                self.padded = {*self.names}
+                reading = reading._replace(missing=reading.missing | {"mm"})
         is_told = bool(reading.decimal_comma or reading.thousands)
         example = csv_text.decimal_comma_in(rows) if self._delimiter == ";" and not is_told else ""
         if example:
@@ -544,7 +558,7 @@ class CsvTable(Table):
                 yield rest, 1.0
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
-        return as_doubles(columns, names)
+        return as_doubles(columns, names, self.padded)
 
     def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
         import pyarrow as pa

@@ -21,15 +21,18 @@ from gzkcore._util.warn import warn
 
 from .dates import NEITHER, ORDERS, ZONED, dates_of
 from .degrees import axis_of
-from .files import Table
-from .text import DATE, NUMBER, TEXT, Meaning, days_of, meaning_of, tell, tell_zone
+from .files import NO_CODE, Table
+from .text import DATE, NUMBER, TEXT, Meaning, codes_in, days_of, meaning_of, tell, tell_zone
 from .values import (
+    LARGEST_WHOLE,
     MISSING,
     DoubtError,
     Values,
     as_number,
     bare,
+    begin_with_zeros,
     doubtful_point,
+    merges,
     missing_of,
     plain_value,
     texts_of,
@@ -104,7 +107,7 @@ def as_frame(X: Any) -> Any:
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):
         return X.collect()
     if hasattr(X, "column_names") and hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
-        return X.to_pandas()
+        return X.to_pandas(integer_object_nulls=True)  # doubles don't hold all of them
     return X
 
 
@@ -234,7 +237,7 @@ def typed(
 
 def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integers) -> Values:
     if isinstance(column, np.ndarray):
-        if column.dtype.kind in "US":
+        if column.dtype.kind in "US" or (column.dtype.kind in "iu" and merges(column)):
             return _of_text(table, name, column.astype(str).tolist(), kind, rows)
         if column.dtype.kind not in "biufM":
             raise table.bad_type(name, str(column.dtype))
@@ -254,12 +257,13 @@ def _typed(table: Table, name: str, column: Any, kind: str | None, rows: Integer
         form = [NEITHER, ZONED] if getattr(of, "tz", None) else []
         tell_zone(name, form, table.forms.setdefault(name, form))
         return np.asarray(column.cast(pa.timestamp("us"), safe=False))
-    if kind == TEXT and pa.types.is_integer(of):  # doubles don't tell all of them apart
-        texts = column.cast(of).cast(pa.large_string())
-        return np.array(texts.to_pylist(), dtype=object)
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
-        numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
-        values = _finite(table, name, np.asarray(numbers), rows)
+        numbers = np.asarray(column.cast(pa.float64(), safe=False))  # of large integers the nearest
+        is_large = not pa.types.is_floating(of) and np.any(np.abs(numbers) >= LARGEST_WHOLE)
+        if is_large or (kind == TEXT and pa.types.is_integer(of)):
+            texts = column.cast(of).cast(pa.large_string()).to_pylist()
+            return _of_text(table, name, texts, kind, rows)
+        values = _finite(table, name, numbers, rows)
         return _or_days(table, name, values, kind, rows)
     raise table.bad_type(name, str(of))
 
@@ -319,6 +323,9 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
         warn(Remark("reading", [name], sentence))
         table.forms[name] = ["%m.%Y"]
         return _of_text(table, name, _texts(trimmed), DATE, rows)
+    are_large = bool(np.any(np.abs(numbers) >= LARGEST_WHOLE))
+    if name not in table.padded and (are_large or pc.any(begin_with_zeros(there)).as_py()):
+        return _of_text(table, name, _texts(trimmed), kind, rows)  # they may be codes
     settled = kind is not None or reading.thousands or reading.decimal_comma
     if not settled and (row := doubtful_point(some)) is not None:
         text = plain_value(some[row])
@@ -364,8 +371,10 @@ def _of_text(
         if kind != TEXT:
             chosen = kind is not None and name not in table.forms  # a fit's have a form
             known = table.forms.get(name)
-            axis = table.axes.get(name, axis_of(name))
-            meaning = meaning_of(values, there, reading, kind, known, chosen=chosen, axis=axis)
+            meaning = meaning_of(
+                values, there, reading, kind, known, chosen=chosen,
+                axis=table.axes.get(name, axis_of(name)), padded=name in table.padded,
+            )  # fmt: skip
     except DoubtError as doubt:
         raise table.in_doubt([rows[row] for row in doubt.rows(values)], name, str(doubt)) from None
     if meaning is None and name == table.of_numbers:
@@ -377,7 +386,12 @@ def _of_text(
         return (
             meaning.values if meaning.kind == DATE else _finite(table, name, meaning.values, rows)
         )
-    if kind in (None, NUMBER):
+    codes = codes_in(values[there]) if kind in (None, NUMBER) and name not in table.padded else {}
+    if codes and kind == NUMBER:
+        row = next(row for row, text in enumerate(texts) if text in codes)
+        mend = "name what the column is: --as COLUMN=category or number"
+        raise table.bad_value(int(rows[row]), name, texts[row], NO_CODE, mend=mend)
+    if kind in (None, NUMBER) and not codes:
         is_text = {text: np.isnan(as_number(text)) for text in plain.values()}
         wrong = there & np.array([is_text[text] for text in texts], dtype=bool)
         mostly = 2 * wrong.sum() < there.sum() and len(is_text) > CODES

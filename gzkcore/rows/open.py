@@ -77,7 +77,8 @@ def open_batches(
     ------
     ValueError
         If there is no such file or column. While reading: where a value is missing or is not a
-        finite number, naming the file, the row (counted from 1, without the header) and the column.
+        finite number, or is text such as 01, which is a code, naming the file, the row (counted
+        from 1, without the header) and the column.
     PermissionError
         If the file may not be read.
     ImportError

@@ -3,8 +3,8 @@
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,11 @@ MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 MULTIPLE = "k, M or B"  # the unit of a column with such multiples
 CLOCK = ["clock"]  # the form of times such as 17:30, read as hours
 SPACES = " \u00a0\u2009\u202f'\u2019"  # spaces and apostrophes that separate thousands
+# Whole numbers that begin with 0 are codes, and so are, if others in the column equal them as
+# doubles, long numbers, and fractions that begin so, such as 05.10 beside 05.1.
+CODE = re.compile(rf"[-+]?0\d+(?:[{SPACES}]\d+)*", re.ASCII)
+LONG = re.compile(r"[-+]?\d{16,}(?:\.0*)?", re.ASCII)
+PADDED = re.compile(r"[-+]?0\d+\.\d*", re.ASCII)
 CURRENCY = r"[A-Z]{0,2}[€$£¥₹]|Rs\.?|kr\.?|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 WRITTEN = re.compile(
     rf"(?P<sign>[-+\u2212(]?)\s*(?P<before>{CURRENCY}|)\s*(?P<inner>[-+\u2212]?)"
@@ -101,12 +106,14 @@ def meaning_of(
     *,
     chosen: bool = False,
     axis: str = "",
+    padded: bool = False,
 ) -> Meaning | None:
     """Return what nearly all texts of a column mean, None if they are just text.
 
     `there` says which rows have a text. Kind and form are those of the column in the fit, if there
     was one; or the kind is one that a user has `chosen`. `axis` says whether the column is meant as
-    latitude or longitude. Raises DoubtError if numbers or dates have two readings.
+    latitude or longitude. Unless it is, or numbers are `padded` with zeros, codes are text, see
+    `codes_in`. Raises DoubtError if numbers or dates have two readings.
     """
     if marks := reading.marks & {*texts[there].tolist()}:
         there = there & ~np.array([text in marks for text in texts], dtype=bool)
@@ -120,11 +127,24 @@ def meaning_of(
         meaning = _degrees(texts, there, some, axis)
     if meaning is None and kind in (None, DATE):
         meaning = _dates(texts, there, some, reading, form, chosen)
-    if meaning is None and kind in (None, NUMBER):
+    may_be_number = meaning is None and kind in (None, NUMBER)
+    if may_be_number and (padded or axis or not codes_in(some)):
         meaning = _numbers(texts, there, some, reading, None if chosen else kind, form)
     if meaning is None or meaning.wrong.sum() > FEW * len(some):
         return None
     return meaning if chosen or kind in (None, DATE) else meaning._replace(notes=[])
+
+
+def codes_in(texts: Iterable[str]) -> set[str]:
+    """Return the texts that would become numbers of others, or lose their zeros: codes."""
+    different = {*texts}
+    doubtful = {
+        text: float(text) for text in different if LONG.fullmatch(text) or PADDED.fullmatch(text)
+    }
+    plain = [text for text in different if "e" not in text.lower()] if doubtful else []  # no 1e18
+    times = Counter(map(as_number, plain))
+    merged = {text for text, number in doubtful.items() if times[number] > 1}
+    return merged | {*filter(CODE.fullmatch, different)}
 
 
 def days_of(values: Doubles, *, surely: bool = False) -> Meaning | None:
@@ -145,7 +165,8 @@ def _dates(
     tried = np.array(some[:: 1 + (len(some) - 1) // TRIED], dtype=object)
     of_fit = [form for form in (known or [])[:1] if form != NEITHER]
     forms = [*filter(None, [reading.date_format]), *of_fit]
-    if not {*forms} - {*ORDERS} and 2 * sum(map(str.isdecimal, tried)) > len(tried):
+    digits = [text for text in tried if text.isdecimal() and text[0] != "0"]
+    if not {*forms} - {*ORDERS} and 2 * len(digits) > len(tried):
         meant = days_of(_parsed(texts, there, as_number), surely=chosen or known is not None)
         if meant is not None:
             return meant._replace(wrong=there & np.isnat(meant.values))
@@ -226,7 +247,8 @@ def _numbers(
         values = _parsed(texts, there, parse)
     wrong = there & np.isnan(values)
     right = texts[there & ~wrong]
-    notes = _notes_of(form, right, parse) if form and len(right) else []
+    told = right if form else [*filter(PADDED.fullmatch, right)]
+    notes = _notes_of(form or [""], told, parse) if len(told) else []
     return Meaning(NUMBER, values, wrong, form or [], notes)
 
 
@@ -333,7 +355,7 @@ def _numbers_in(thousands: str, decimal: str, unit: str) -> Callable[[str], floa
     return number_in
 
 
-def _notes_of(form: list[str], texts: Values, parse: Callable[[str], float]) -> list[str]:
+def _notes_of(form: list[str], texts: Any, parse: Callable[[str], float]) -> list[str]:
     """Say how numbers are read, by an example that shows as much as it can."""
     *marks, unit = form
     example = max(texts[:TRIED], key=lambda text: sum(mark in text for mark in marks if mark))

@@ -3,6 +3,7 @@
 import math
 import numbers
 import re
+from collections.abc import Container
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 # A number with a separator of thousands, or with a fraction of three digits.
 THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or a phone number
+LARGEST_WHOLE = 2.0**53  # Doubles tell all smaller whole numbers apart.
 WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
@@ -196,6 +198,15 @@ def _like(column: Any, pattern: str) -> Any:
     return pc.fill_null(pc.match_substring_regex(column, pattern), False)
 
 
+def begin_with_zeros(column: Any) -> Any:
+    """Return which texts begin with 0, but are not 0 and do not begin with 0 and a point."""
+    import pyarrow.compute as pc
+
+    digits = pc.ascii_ltrim(column, "+-")  # a pattern would take thrice as long
+    longer = pc.greater(pc.binary_length(digits), 1)
+    return pc.and_not(pc.and_(pc.starts_with(digits, "0"), longer), pc.starts_with(digits, "0."))
+
+
 def doubtful_point(column: Any) -> int | None:
     """Return the first row of text whose point may separate thousands, None if none does.
 
@@ -241,8 +252,18 @@ def as_number(value: Any) -> float:
         return np.nan
 
 
-def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
-    """Turn Arrow columns of text or numbers into float64 (n, len(names)), NaN where that fails."""
+def merges(values: Values) -> bool:
+    """Say whether some of the numbers from 2^53 on differ, but are equal as doubles."""
+    doubles = values.astype(np.float64)
+    large = np.abs(doubles) >= LARGEST_WHOLE
+    return len({*values[large].tolist()}) > len({*doubles[large].tolist()})
+
+
+def as_doubles(columns: dict[str, Any], names: list[str], padded: Container[str] = ()) -> Doubles:
+    """Turn Arrow columns of text or numbers into float64 (n, len(names)), NaN where that fails.
+
+    It does for codes such as 01, but in columns that are `padded` with zeros.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -252,6 +273,9 @@ def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
         try:
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 column = pc.ascii_trim_whitespace(column)
+                if name not in padded and pc.any(begin_with_zeros(column)).as_py():
+                    codes = _like(column, "^[-+]?0[0-9]+$")
+                    column = pc.if_else(codes, pa.scalar(None, column.type), column)
             values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             values[:, j] = [as_number(plain_value(value)) for value in column]

@@ -113,7 +113,7 @@ def test_columns_that_can_be_numbers():
     ("a\ty\n1\t2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
     ("1,2.5\n3,4\n", "the first line has numbers, '1,2.5', but must name the columns; write"),
     ("# made by me\n1 2.5\n3 4\n", "numbers, '1 2.5', but must name the columns"),
-    ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
+    ("1.0   2.5\n3 4\n", "numbers, '1.0   2.5', but must name the columns"),
     ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
     ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
     ("a:y\n1:2\n", "its only column is 'a:y'; separate columns by commas, semicolons, tabs or |"),
@@ -194,6 +194,33 @@ def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end,
     rows = [f"{row}{delimiter}{2 * float(row[-1])}" for row in rows]
     expected = mark + end.join([*lines, *rows]) + end * last
     assert Path("out.csv").read_bytes() == expected.encode()
+
+
+BUOY = """#YY  MM DD hh mm WDIR WSPD  APD MWD   PRES  TIDE
+#yr  mo dy hr mn degT m/s   sec degT   hPa    ft
+2024 03 01 00 50 220  7.0   5.6 210 1015.3    MM
+2024 03 01 00 40 090   MM    MM  MM 1015.1    MM
+2024 03 01 00 30  80  6.0   5.5 200 1015.0  0.30
+"""
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_files_of_buoys(n_rows, end):
+    lines = BUOY.splitlines()[: 2 + n_rows]
+    Path("data.txt").write_bytes((end.join(lines) + end).encode())
+    table = open_table("data.txt")
+    assert table.names == ["YY", "MM", "DD", "hh", "mm", *lines[0].split()[5:]]
+    assert "the line below the names, '#yr  mo dy hr mn degT m/s" in table.notes[0]
+    frame = read_frame(table, table.names, lambda *_: None).frame
+    first = [2024, 3, 1, 0, 50, 220, 7, 5.6, 210, 1015.3, np.nan]
+    np.testing.assert_array_equal([column[0] for column in frame.values.values()], first)
+    assert np.isnan(frame["WSPD"][1:2]).all()
+    new = {"new": DOUBLE}
+    list(table.append(["PRES"], lambda of: [doubles(of)[:, 0]], new, Path("out.txt")))
+    written = Path("out.txt").read_text().splitlines()
+    assert written[0] == lines[0] + " new"
+    assert written[2] == lines[2] + " 1015.3"
 
 
 def test_a_comment_too_long_for_names():

@@ -11,6 +11,7 @@ import pytest
 
 from gzkcore.cli.arguments import chosen_columns, reading_of
 from gzkcore.cli.hints import doubtful_texts
+from gzkcore.rows import files
 from gzkcore.rows.csv_text import distinct
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import kind_of, read_frame, typed
@@ -18,6 +19,7 @@ from gzkcore.rows.open import open_batches
 from gzkcore.tabular.table_encoder import TableEncoder
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+feather = pytest.importorskip("pyarrow.feather", reason="the extra `cli` is not installed")
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
 NAN = np.nan
 pytestmark = pytest.mark.usefixtures("in_tmp")
@@ -176,6 +178,85 @@ def test_units_that_differ_are_told_and_not_read():
 def test_codes_are_no_numbers(codes):
     found, _ = column(below("a", [f'"{code}"' for code in codes]).replace(";", "\t"))
     assert kind_of(found) == "text"
+
+
+FORMATS = ["csv", "quoted", "jsonl", "parquet", "dictionary", "feather", "xlsx"]
+IDS = [str(740245381351497730 + i) for i in range(3)]
+
+
+def saved(values, how):
+    """Write a column a of values, and return the path."""
+    cells = pyarrow.array(values)
+    table = pyarrow.table(
+        {"a": cells.dictionary_encode() if how == "dictionary" else cells, "b": [1.5] * 3}
+    )
+    path = {"quoted": "data.csv", "dictionary": "data.parquet"}.get(how, f"data.{how}")
+    frame = pd.DataFrame({"a": values, "b": 1.5})
+    if how in ("csv", "quoted"):
+        frame.to_csv(path, index=False, quoting=int(how == "quoted"))
+    elif how == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif how == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        write = feather.write_feather if how == "feather" else parquet.write_table
+        write(table, path)
+    return path
+
+
+@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("values", [["01", "1", "001"], ["10", "+05", "3"], IDS, [*map(int, IDS)]])
+def test_codes_stay_text_in_every_format(values, how):
+    if how == "xlsx" and isinstance(values[0], int):
+        pytest.skip("a sheet has doubles")
+    frame = read_frame(open_table(saved(values, how)), ["a"], lambda *_: None).frame
+    assert frame["a"].tolist() == [*map(str, values)]
+
+
+def test_one_code_makes_a_whole_column_text(monkeypatch):
+    monkeypatch.setattr(files, "BLOCK_BYTES", 100)
+    found, _ = column(below("a", [*range(100, 200), "007"]))
+    assert found.tolist() == [*map(str, range(100, 200)), "007"]
+    table = opened(below("a", [*range(100, 200), "007"]))
+    with pytest.raises(ValueError, match="data row 101, column 'a': the value is '007', which is"):
+        list(table.batches(["a"]))
+
+
+def test_a_pass_refuses_codes_by_their_row():
+    table = opened(below("a", [1, "01"]))
+    _, piece, _ = next(table.columns(["a"]))
+    with pytest.raises(ValueError, match=r"data row 2, column 'a': the value is '01', .* --as COL"):
+        typed(table, "a", piece["a"], "number")
+
+
+@pytest.mark.parametrize(("values", "expected"), [
+    (["0.5", "-0.5", "0", "00.25"], [0.5, -0.5, 0, 0.25]),
+    (["000123.50", "-001.25"], [123.5, -1.25]),
+    (["00:30", "01:15"], [0.5, 1.25]),
+    ([str(2**60), "1e18"], [2.0**60, 1e18]),
+])  # fmt: skip
+def test_other_numbers_that_begin_with_zeros_are_read(values, expected):
+    found, told = column(below("a", values))
+    np.testing.assert_array_equal(found, expected)
+    assert ("'000123.50', read as 123.5" in told) == (values[0] == "000123.50")
+
+
+@pytest.mark.parametrize("codes", [
+    ["01.1", "01.10"], ["0930", "1745"], ["030 123 456", "171 555 666"], ["00002024001", "00002024002"],
+])  # fmt: skip
+def test_digits_that_numbers_would_merge_or_shorten_are_text(codes):
+    assert column(below("a", codes))[0].tolist() == codes
+
+
+def test_a_folder_may_be_named_by_a_code():
+    for code in ("01", "1"):
+        Path("data", f"code={code}", "year=2024").mkdir(parents=True)
+        part = Path("data", f"code={code}", "year=2024", "part.parquet")
+        parquet.write_table(pyarrow.table({"y": [1.5]}), part)
+    frame = read_frame(open_table("data"), ["code", "year"], lambda *_: None).frame
+    assert sorted(frame["code"]) == ["01", "1"]
+    assert frame["year"].tolist() == [2024, 2024]
 
 
 DAY = np.datetime64("2024-12-31")

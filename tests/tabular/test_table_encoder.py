@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import KernelRegressor, TableEncoder, load, reference, save
 from gzkcore.tabular.columns.category import CODE, FREQUENT, MOST_COLUMNS
+from gzkcore.tabular.columns.cells import cells_of
 
 
 @parametrize_with_checks([TableEncoder()])
@@ -386,6 +387,56 @@ def test_minus_one_among_positive_numbers_is_told():
     TableEncoder().fit(np.append(people, 0.0)[:, None])  # of degrees there are 0 too
 
 
+IDS = [1610521604143693812, 740245381351497730, 740245381351497731]
+
+
+@pytest.mark.parametrize("of", ["int64", "uint64", "Int64", "object", str, "int64[pyarrow]"])
+def test_whole_numbers_that_doubles_merge_are_categories(of):
+    if of == "int64[pyarrow]":
+        pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"user": pd.Series(IDS * 10).astype(of), "x": np.arange(30.0)})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.columns_[0].levels == [*map(str, IDS)]
+    assert_array_equal(encoder.transform(frame[:1])[0, :3], [1, 0, 0])  # alone too
+    as_number = TableEncoder(columns={"user": "number"}).fit(frame)
+    assert [column.kind for column in as_number.columns_] == ["number", "number"]
+
+
+def test_whole_numbers_of_an_array_that_doubles_merge_are_categories():
+    rows = np.array([IDS * 10, np.arange(30)]).T
+    assert [column.kind for column in TableEncoder().fit(rows).columns_] == ["category", "number"]
+
+
+def test_gaps_beside_whole_numbers_do_not_round_them():
+    arrow = pytest.importorskip("pyarrow")
+    frame = arrow.table({"user": [*IDS, None] * 10})
+    assert TableEncoder().fit(frame).columns_[0].levels == ["", *map(str, IDS)]
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"user": [*IDS, None] * 10})
+    assert TableEncoder().fit(frame).columns_[0].levels == ["", *map(str, IDS)]
+
+
+def test_new_numbers_that_doubles_merge_are_refused():
+    encoder = TableEncoder().fit(pd.DataFrame({"user": [10**18 + 10**6 * i for i in range(40)]}))
+    with pytest.raises(
+        ValueError, match="'user' had numbers in fit, but has 1610521604143693812 now"
+    ):
+        encoder.transform(pd.DataFrame({"user": IDS}))
+
+
+def test_text_that_begins_with_zeros_is_no_number():
+    counter = pd.DataFrame({"id": [f"{i:04}" for i in range(100)], "x": np.arange(100.0)})
+    with pytest.warns(
+        UserWarning, match="'id' is left out: it holds texts such as '0000'; numbers"
+    ):
+        assert TableEncoder().fit(counter).columns_[0].kind == "left out"
+    chosen = TableEncoder(columns={"id": "number"}).fit(counter)
+    assert_array_equal(chosen.columns_[0].read(*cells_of(counter[:3])[0][:1]), [0, 1, 2])
+    numbers = TableEncoder().fit(counter.assign(id=np.arange(100)))
+    with pytest.raises(ValueError, match="'id' had numbers in fit, but has '0000' now"):
+        numbers.transform(counter)
+
+
 def test_days_of_excel_are_told():
     with pytest.warns(UserWarning, match="'day' holds numbers such as 45000, which may be Excel's"):
         TableEncoder().fit(pd.DataFrame({"day": np.arange(45000, 45100)}))
@@ -395,9 +446,8 @@ def test_numbers_that_may_be_days_are_told():
     days = pd.Series(pd.date_range("2015-01-03", periods=100)).dt.strftime("%d%m%Y").astype(int)
     with pytest.warns(UserWarning, match="such as 3012015, which may be dates; .*'%d%m%Y'"):
         TableEncoder().fit(pd.DataFrame({"d": days}))
-    with (
-        pytest.warns(UserWarning, match="holds numbers as text, such as '03012015'"),
-        pytest.warns(UserWarning, match="such as 3012015, which may be dates"),
+    with pytest.warns(
+        UserWarning, match="texts such as '01022015'; if they are dates, pass pandas"
     ):
         TableEncoder().fit(pd.DataFrame({"d": days.map("{:08d}".format)}))
 

@@ -44,7 +44,7 @@ from gzkcore.rows.text import (
     tell,
     tell_zone,
 )
-from gzkcore.rows.values import DoubtError, Values, as_number, bare, missing_of, texts_of
+from gzkcore.rows.values import DoubtError, Values, as_number, bare, merges, missing_of, texts_of
 
 # What cells hold; those of the first three are numbers, in seconds where they are times.
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
@@ -139,13 +139,13 @@ class Cells:
             values[~self.missing] = there.astype(str).astype(np.float64) if is_float else there
         return replace(self, values=values, holds=LEVELS)
 
-    def read_as(self, holds: str, form: list[str]) -> Doubles:
+    def read_as(self, holds: str, form: list[str], *, padded: bool = False) -> Doubles:
         """Return the numbers of a column that held numbers, dates or durations in the fit.
 
-        Text may stand for them, written in the form that it had there.
+        Text may stand for them, written in the form that it had there, or `padded` with zeros.
         """
         if self.holds in (LEVELS, TEXTS):
-            return _numbers_of_objects(self.name, self.values, holds, form)
+            return _numbers_of_objects(self.name, self.values, holds, form, padded)
         values: Doubles = self.values.astype(np.float64)
         to_dates = (holds, self.holds) == (DATES, NUMBERS)
         if to_dates and (meant := days_of(values, surely=True)):
@@ -256,12 +256,16 @@ def _of_series(series: Any, name: str) -> Cells:
         dates = np.asarray(series, dtype=f"M8[{unit}]")
         return Cells(name, seconds_of_array(dates), DATES, form=form)
     values = np.fromiter(series.to_list(), object) if kind in OF_OBJECTS else np.asarray(series)
+    if values.dtype.kind == "f" and "int" in kind.lower():  # Polars' with nulls
+        values = np.fromiter(series.to_list(), object)
     if kind.lower() in CATEGORICAL_DTYPES:
         return Cells(name, values.astype(object), LEVELS, order=_order_of(series.dtype))
     if values.dtype.kind in "mM":
         holds = DATES if values.dtype.kind == "M" else DURATIONS
         return Cells(name, seconds_of_array(values), holds, form=form)
     if values.dtype.kind in "iuf":
+        if values.dtype.kind in "iu" and merges(values):
+            return Cells(name, values.astype(object), TEXTS)
         exact = None if values.dtype == np.float64 else values
         values = values.astype(np.float64)
         check_finite(values, name)
@@ -288,6 +292,8 @@ def _of_objects(values: Values, name: str) -> Cells:
     if all(isinstance(value, NUMERIC) for value in there):
         as_numbers[~missing] = there.astype(np.float64)
         check_finite(as_numbers, name)
+        if merges(there):
+            return Cells(name, values, TEXTS)
         return Cells(name, as_numbers, NUMBERS, exact=values)
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
@@ -349,11 +355,14 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
 
 
 def _understood(
-    name: str, texts: Values, there: NDArray[np.bool_], kind: str, *form: Any, chosen: bool
-) -> Meaning | None:
+    name: str, texts: Values, there: NDArray[np.bool_], kind: str, form: list[str] | None,
+    *, chosen: bool = False, padded: bool = True,
+) -> Meaning | None:  # fmt: skip
     """Return what texts of a kind mean, and tell it; ValueError if they have two readings."""
     try:
-        meant = meaning_of(texts, there, DEFAULT, kind, *form, chosen=chosen, axis=axis_of(name))
+        meant = meaning_of(
+            texts, there, DEFAULT, kind, form, chosen=chosen, axis=axis_of(name), padded=padded
+        )
     except DoubtError as doubt:
         raise ValueError(f"column {name!r}: {_in_rows(doubt, texts)}") from None
     if meant is not None:
@@ -361,11 +370,13 @@ def _understood(
     return meant
 
 
-def _numbers_of_objects(name: str, values: Values, holds: str, form: list[str]) -> Doubles:
+def _numbers_of_objects(
+    name: str, values: Values, holds: str, form: list[str], padded: bool
+) -> Doubles:
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(holds)
     texts, there = _texts_in(values)
-    meant = kind and _understood(name, texts, there, kind, form, chosen=False)
+    meant = kind and _understood(name, texts, there, kind, form, padded=padded)
     if meant:
         return _in_numbers(name, meant)[0]
     if not there.any():

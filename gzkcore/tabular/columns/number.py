@@ -186,7 +186,7 @@ class Number(Column):
 
     def read(self, *cells: Cells) -> Values:
         """Return the numbers of new rows, which text may stand for."""
-        values = cells[0].read_as(self.holds, self.form)
+        values = cells[0].read_as(self.holds, self.form, padded=self.chosen != "")
         return values if self.west is None else from_west(values, self.west)
 
     def filled(self, values: Doubles) -> Doubles:

@@ -67,7 +67,7 @@ class Place(Column):
     def read(self, *cells: Cells) -> Values:
         """Return latitudes and longitudes, (n, 2)."""
         pairs = zip(cells, self.forms, strict=True)
-        return np.column_stack([column.read_as(NUMBERS, form) for column, form in pairs])
+        return np.column_stack([own.read_as(NUMBERS, form, padded=True) for own, form in pairs])
 
     def encode(self, values: Values) -> Doubles:
         """Return points of the unit sphere."""
