@@ -120,6 +120,7 @@ def predict(
     name = name or f"PREDICTED_{known.target}"
     of_text = output.suffix.lower() in OF_TEXT
     predictor = _Predictor(fitted, inputs_of(fitted), name, std, probabilities, of_text, force)
+    drifts = fitted.encoder_._drifts = [column.drift() for column in fitted.encoder_.columns_]
     with collected_notes() as notes:
         if data is not None:
             if reading.missing == DEFAULT.missing and known.missing:
@@ -131,6 +132,8 @@ def predict(
             done = _predict_table(table, output, predictor, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
+        row = "data row {}" if data is not None else "cell {}"
+        notes += [remark for drift in drifts for remark in drift.remarks(row, 1)]
     result: dict[str, Any] = {
         "output": str(output),
         **done,
@@ -181,8 +184,7 @@ def _predict_table(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
-    n_rows, encoder = 0, predictor.fitted.encoder_
-    drifts = encoder._drifts = [column.drift() for column in encoder.columns_]
+    n_rows = 0
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
@@ -193,7 +195,7 @@ def _predict_table(
     with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(inputs.columns, compute, new, output):
             report("predicting", done)
-    notes += [*table.notes, *filter(None, (drift.remark("data row {}", 1) for drift in drifts))]
+    notes += table.notes
     return {"rows": n_rows}
 
 

@@ -12,7 +12,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame, typed
 from gzkcore.sphere.globe import from_west, off_globe
-from gzkcore.tabular.columns.place import Place
+from gzkcore.tabular.columns.place import Place, around_globe
 from gzkcore.tabular.fitted_table import FittedTable
 
 
@@ -62,7 +62,7 @@ class Inputs:
 
 def check_places(table: Table, rows: Integers, degrees: Doubles) -> None:
     """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
-    if (wrong := off_globe(degrees)) is not None:
+    if (wrong := off_globe(around_globe(degrees))) is not None:
         raise ValueError(f"{table.path}: data row {rows[wrong[0]] + 1}: {wrong[1]}")
 
 

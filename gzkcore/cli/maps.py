@@ -13,6 +13,7 @@ from scipy.ndimage import zoom
 from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
+from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import as_plain, counted, fitted_to
 from gzkcore.evaluate.draw import (
     FAINT,
@@ -25,8 +26,9 @@ from gzkcore.evaluate.draw import (
     wrapped,
 )
 from gzkcore.rows.degrees import LONGITUDE, NAMES
-from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, widest_gap
+from gzkcore.sphere.globe import EARTH_KM, from_west, widest_gap
 from gzkcore.tabular.columns.number import Number
+from gzkcore.tabular.columns.place import on_sphere
 
 from .cells import GLOBE, GridCells, Window
 
@@ -419,10 +421,12 @@ def surface_of(
     sure = has_quick_std is None or has_quick_std()
 
     def predict(cells: Doubles) -> Doubles:
-        return np.asarray(model.predict(rows_at(cells)))
+        with collected_warnings():  # cells may be far from all places
+            return np.asarray(model.predict(rows_at(cells)))
 
     def std(cells: Doubles) -> Doubles:
-        return np.asarray(model.predict(rows_at(cells), return_std=True)[1])
+        with collected_warnings():
+            return np.asarray(model.predict(rows_at(cells), return_std=True)[1])
 
     ends = float(y.min()), float(y.max())
     return Surface(predict, std if sure else None, places, km, float(y.std()), ends)
@@ -447,14 +451,13 @@ def window_of(places: Doubles) -> Window:
 
 def _distance_km(places: Doubles, others: Doubles) -> Doubles:
     """Return the distance of each of the others from the nearest place."""
-    sphere = LatLonToSphere()
-    chord, _ = cKDTree(sphere.transform(places)).query(sphere.transform(others))
+    chord, _ = cKDTree(on_sphere(places)).query(on_sphere(others))
     return np.asarray(2 * EARTH_KM * np.arcsin(np.minimum(chord / 2, 1)))
 
 
 def _spacing_km(places: Doubles) -> float:
     """Return the distance within which nine places in ten have a neighbour, 0 of one place."""
-    points = np.unique(LatLonToSphere().transform(places), axis=0)
+    points = np.unique(on_sphere(places), axis=0)
     if len(points) == 1:
         return 0.0
     chord, _ = cKDTree(points).query(points, k=2)

@@ -13,7 +13,7 @@ from gzkcore.learn.held_out import hashed
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import BadValueError
-from gzkcore.sphere.globe import LatLonToSphere
+from gzkcore.tabular.columns.place import on_sphere
 
 from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
@@ -138,7 +138,7 @@ def _some_of(whole: FrameRows, seed: int) -> tuple[Any, Any]:
     rows = np.sort(np.random.default_rng(seed).permutation(len(whole.y))[:DRAWN_ROWS])
     frame, y = whole.train.take(rows), whole.y[rows]
     if whole.inputs.west is not None:
-        return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
+        return on_sphere(np.column_stack(list(frame.values.values()))), y
     columns = {name: _standardised(column) for name, column in frame.values.items()}
     if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):
         return np.column_stack(list(columns.values())), y  # only the target has text or gaps
@@ -178,7 +178,7 @@ def _rows_of_numbers(
         check_targets_differ(table, asked.target, sample.low[-1], sample.high[-1])
     y, inputs = sample.values[:, -1] if asked.target else None, sample.values[:, :width]
     if asked.sphere:
-        return LatLonToSphere().transform(inputs), y, sample.n_rows
+        return on_sphere(inputs), y, sample.n_rows
     return (inputs - sample.scaler.mean_[:width]) / sample.scaler.scale_[:width], y, sample.n_rows
 
 

@@ -96,7 +96,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     as missing. Otherwise it is a category.
 
     A level that `fit` did not see has zeros in all columns of its category. If a value is missing
-    in a column that had no missing values in `fit`, it becomes the median. Columns
+    in a column that had no missing values in `fit`, it becomes the median. Both
+    are warned of, and so are numbers and places that are unlike those of the fit. Columns
     that were left out may be absent in `transform`. Time: a sort of each column.
 
     Examples
@@ -281,7 +282,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             unknown[:, column.inputs] = own
             parts.append(column.encode(values))
         if self._drifts is None:
-            for remark in filter(None, (drift.remark() for drift in drifts)):
+            for remark in (remark for drift in drifts for remark in drift.remarks()):
                 warn(remark)
         return np.column_stack(parts), unknown
 

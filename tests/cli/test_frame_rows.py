@@ -49,9 +49,12 @@ def test_predict_says_which_values_are_new(capsys):
     run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     Path("new.csv").write_text("a,b\n1,x\n2,Z\n3,\n4,w\n")
     result = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")
-    assert result["notes"] == [
-        "Note: column 'b' has levels that the fit did not see, in 2 rows, such as 'Z': they are unknown"
-    ]
+    missing, new = result["notes"]
+    assert missing.startswith("Note: column 'b' has no value in 1 of 4 rows, but had one in every")
+    assert new == (
+        "Note: column 'b' has levels that the fit did not see, in 2 rows, such as 'Z': they are "
+        "unknown"
+    )
 
 
 def test_predict_says_which_numbers_are_far_outside(capsys):

@@ -47,7 +47,8 @@ def test_a_power_of_ten(fitted, factor):
     """Whole powers of ten are named, other units are not."""
     new = factor * np.append(fitted[:50], np.nan)
     named = f"divided by {factor}" if factor > 1 else f"multiplied by {1 / factor:.0f}"
-    (found,) = told(fitted, new)
+    missing, found = told(fitted, new)
+    assert "column 'x' has no value in 1 of 51 rows" in missing
     assert f"; {named} they are like the fit{UNIT}" in found
     for others in (2.2 * new, new + factor * 1000 * fitted.max(), 0 * new + factor * fitted[0]):
         assert not any("like the fit" in each for each in told(fitted, others))
@@ -69,10 +70,68 @@ def test_a_code_for_missing_values_near_the_others():
     assert told(KILOGRAMS, [*KILOGRAMS[:50], 39, 39, 39]) == []
 
 
-def test_a_column_without_a_value():
-    (found,) = told(KILOGRAMS, [np.nan] * 5)
-    assert found.endswith("has no value, but had one in every row of the fit: its median is taken")
-    assert told([np.nan, *KILOGRAMS], [np.nan] * 5) == []
+@pytest.mark.parametrize(("fitted", "new", "filled"), [
+    (KILOGRAMS, [np.nan, 50.0, np.nan], "its median is taken"),
+    (DAYS, [pd.NaT, DAYS[3], pd.NaT], "its median is taken"),
+    (["a", "b", "c"] * 9, [None, "a", ""], "it is unknown there"),
+    ([True, False] * 9, [None, True, None], "it is unknown there"),
+], ids=["numbers", "dates", "levels", "booleans"])  # fmt: skip
+def test_values_that_only_new_rows_lack(fitted, new, filled):
+    what = "column 'x' has no value in 2 of 3 rows, but had one in every row of the fit"
+    assert told(fitted, new) == [f"{what}: {filled}"]
+    assert told([*fitted, None], new) == []
+
+
+@pytest.mark.parametrize("value", [0.0, -0.5])
+def test_numbers_that_have_no_logarithm(value):
+    skewed = np.exp(2 * RNG.standard_normal(200))
+    (found,) = told(skewed, [*skewed[:30], value])
+    assert "'x' is 0 or below, where the fit took logarithms of positive numbers, in 1 of" in found
+    assert found.endswith(f"first {value:g} in row 30; leave missing values empty, or choose "
+                          "'linear' for the column in the fit")  # fmt: skip
+    with_zeros = np.where(np.arange(200) % 50 == 0, 0.0, skewed)
+    assert bool(told(with_zeros, [*skewed[:30], value])) == (value < 0)
+    assert told(KILOGRAMS, [*KILOGRAMS[:30], value]) == []
+
+
+def places_told(fitted, new):
+    encoder = TableEncoder().fit(fitted)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder.transform(new)
+    return [str(warning.message) for warning in caught]
+
+
+def places(n, south=30.0, west=-120.0):
+    return pd.DataFrame({"lat": RNG.uniform(south, 48, n), "lon": RNG.uniform(west, -75, n)})
+
+
+def test_places_far_from_those_of_the_fit():
+    fitted = pd.concat([places(200), pd.DataFrame({"lat": [20.0], "lon": [-157.0]})])
+    new = places(50)
+    assert places_told(fitted, new) == places_told(fitted, fitted) == []
+    new.loc[7], new.loc[9] = [51.5, 0.0], [40.5, 360.0]
+    new.loc[3, "lat"] = np.nan
+    missing, far = places_told(fitted, new)
+    what = "the place of columns 'lat' and 'lon'"
+    assert missing.startswith(f"{what} has no value in 1 of 50 rows, but had one in every row of")
+    assert far == (
+        f"{what} is far from all of the fit in 2 of 50 rows, first 51.5, 0 in row 7; predictions "
+        "there are extrapolated"
+    )
+    alone = pd.DataFrame({"lat": [np.nan], "lon": [-100.0]})
+    assert len(places_told(fitted, alone)) == 1
+
+
+def test_random_rows_of_few_places_are_not_far():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        towns = rng.uniform([-60, -170], [60, 170], (20, 2))
+        rows = towns[rng.integers(0, 20, 250)] + rng.standard_normal((250, 2))
+        fitted, new = (
+            pd.DataFrame(part, columns=["lat", "lon"]) for part in (rows[50:], rows[:50])
+        )
+        assert places_told(fitted, new) == []
 
 
 def test_dates_far_from_those_of_the_fit():
@@ -87,4 +146,3 @@ def test_nothing_is_said_of_rows_like_those_of_the_fit():
     for values in (KILOGRAMS, CELSIUS, DAYS, np.where(CELSIUS > 0, CELSIUS, np.nan)):
         assert told(values[half[:100]], values[half[100:]]) == []
     assert told(KILOGRAMS, KILOGRAMS[:1] * 1.5) == []
-    assert told(KILOGRAMS, [np.nan]) == []

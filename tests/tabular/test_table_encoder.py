@@ -4,6 +4,7 @@ import datetime
 import decimal
 import re
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -195,9 +196,12 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
     region = TableEncoder().fit(beside)
     assert not region.on_sphere_
     assert region.transform(beside).shape == (300, 3)
-    for wrong in (95.0, np.nan):
-        table.loc[3, "Latitude"] = wrong
-        assert "not as places on the globe: Latitude and lon" in told(TableEncoder().fit(table))[-1]
+    table.loc[3, "Latitude"] = np.nan
+    assert "not as places on the globe: Latitude and lon" in told(TableEncoder().fit(table))[-1]
+    table.loc[3, "Latitude"] = 95.0
+    with pytest.warns(UserWarning, match="'Latitude' and 'lon', row 3: latitude 95 is outside"):
+        wrong = TableEncoder().fit(table)
+    assert "not as places on the globe: Latitude and lon" in told(wrong)[-1]
     assert len(encoder.remarks()) == 1
     table["Latitude"] = np.where(np.arange(300) < 2, 80, degrees[:, 0] / 100)  # two far out
     along = TableEncoder().fit(table)
@@ -277,7 +281,10 @@ def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new,
     assert encoder.columns_[0].kind == "category"
     for other in (object, "category"):
         table = pd.DataFrame({"x": pd.Series(new, dtype=other)})
-        np.testing.assert_array_equal(encoder.transform(table), wanted)
+        lacks = None in new and None not in fitted and "" not in fitted
+        told = pytest.warns(UserWarning, match="no value in 1 of 3") if lacks else nullcontext()
+        with told:
+            np.testing.assert_array_equal(encoder.transform(table), wanted)
 
 
 def region(lon, seed=0):
@@ -299,6 +306,20 @@ def test_longitudes_of_a_region_go_round(west):
         found = [encoder.transform(region(way)) for way in ways]
         np.testing.assert_allclose(found[0], found[1], atol=1e-9)
         assert np.ptp(found[0][:, 1]) < 4
+        with pytest.raises(ValueError, match="column 'lon', row 3: longitude 999 is outside"):
+            encoder.transform(region(np.where(np.arange(200) == 3, 999, lon)))
+
+
+def test_places_go_round_and_those_off_the_globe_are_refused():
+    table = pd.DataFrame({"lat": [0.0, 10, 20], "lon": [-170.0, 10, 100]})
+    encoder = TableEncoder().fit(table)
+    further = table.assign(lon=[190.0, 370, 460])
+    np.testing.assert_allclose(encoder.transform(further), encoder.transform(table), atol=1e-12)
+    wrong = table.assign(lat=[np.nan, 0, 0], lon=[0, 0, 999])
+    with pytest.raises(
+        ValueError, match="columns 'lat' and 'lon', row 2: longitude 999 is outside"
+    ):
+        encoder.transform(wrong)
 
 
 def test_degrees_that_are_none_are_told():
@@ -306,6 +327,10 @@ def test_degrees_that_are_none_are_told():
     swapped = table.rename(columns={"lat": "lon", "lon": "lat"})
     with pytest.warns(UserWarning, match="'lat' and 'lon' seem to be swapped"):
         TableEncoder().fit(swapped)
+    one = table.assign(lat=np.where(np.arange(200) == 7, 100.0, table["lat"]), lon=table["lon"] / 2)
+    with pytest.warns(UserWarning, match="'lat' and 'lon', row 7: latitude 100 is outside -90"):
+        TableEncoder().fit(one)
+    assert TableEncoder().fit(table * 1000).columns_[0].kind == "number"  # metres: nothing is said
     globe = np.random.default_rng(2).uniform(-1, 1, (200, 2)) * [np.pi / 2, np.pi]
     radians = table.assign(lat=globe[:, 0], lon=globe[:, 1])
     with pytest.warns(UserWarning, match="'lat' and 'lon' look like radians"):
@@ -547,7 +572,9 @@ def test_a_missing_place_is_in_the_middle():
     encoder = TableEncoder().fit(table)
     new = pd.DataFrame({"lat": [np.nan], "lon": [10.0]})
     middle = pd.DataFrame({"lat": [table["lat"].median()], "lon": [10.0]})
-    np.testing.assert_allclose(encoder.transform(new), encoder.transform(middle))
+    with pytest.warns(UserWarning, match="the place of columns 'lat' and 'lon' has no value in 1"):
+        encoded = encoder.transform(new)
+    np.testing.assert_allclose(encoded, encoder.transform(middle))
 
 
 def test_dates_and_durations_are_seconds_in_whatever_form():
@@ -820,7 +847,8 @@ def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
     encoder = TableEncoder().fit(table)
     with pytest.raises(ValueError, match=words):
         encoder.transform(table[:1].assign(**{fitted: given}))
-    encoder.transform(table[:1].assign(**{fitted: [None]}))
+    with pytest.warns(UserWarning, match=f"column '{fitted}' has no value in 1 of 1 row"):
+        encoder.transform(table[:1].assign(**{fitted: [None]}))
 
 
 def test_names_are_left_out():

@@ -58,6 +58,7 @@ class Category(Column):
     kind = "category"
     HOLDS = (LEVELS, TEXTS)
     CHOICES = ("category",)
+    FILLED = "it is unknown there"
 
     first: str | None = None
     order: list[str] | None = None
@@ -175,27 +176,27 @@ class Category(Column):
 class LevelDrift(Drift):
     """Levels of new rows that no row of the fit had."""
 
-    def __init__(self, column: Category) -> None:
-        self.column = column
-        self.n_rows, self.example = 0, ""
+    n_new, example = 0, ""
 
     def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
         """Add levels, and which of them are new; "" is missing."""
+        super().add(values, unknown)
         new = unknown[:, 0] & (values != "")
         if new.any():
             self.example = self.example or values[int(np.argmax(new))]
-            self.n_rows += int(new.sum())
+            self.n_new += int(new.sum())
 
-    def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
+    def remarks(self, row: str = "row {}", start: int = 0) -> list[Remark]:
         """Return that there are new levels, if there are."""
-        if not self.n_rows:
-            return None
-        rows, name = counted(self.n_rows, "row"), self.column.name
+        missing = super().remarks(row, start)
+        if not self.n_new:
+            return missing
+        rows = counted(self.n_new, "row")
         sentence = (
-            f"column {name!r} has levels that the fit did not see, in {rows}, such as "
+            f"{self.column.told} has levels that the fit did not see, in {rows}, such as "
             f"{self.example!r}: they are unknown"
         )
-        return Remark("new levels", self.column.names, sentence)
+        return [*missing, Remark("new levels", self.column.names, sentence)]
 
 
 def doubt_of_texts(cells: Cells, done_to_them: str) -> Remark | None:

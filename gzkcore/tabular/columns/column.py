@@ -11,6 +11,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.state import ints, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
+from gzkcore._util.wording import counted
 from gzkcore.rows.text import TEXT
 from gzkcore.rows.values import Values
 
@@ -20,12 +21,24 @@ from .cells import Cells
 class Drift:
     """How new rows differ from the fit in a column; rows may be added piece by piece."""
 
+    def __init__(self, column: "Column") -> None:
+        self.column, self.n_rows, self.n_missing = column, 0, 0
+
     def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
         """Add the values of rows, as `Column.read` returns them, and which of them are unknown."""
+        self.n_rows += len(values)
+        if unknown.any():
+            own = values.reshape(unknown.shape)
+            gone = unknown & ((own == "") if own.dtype == object else np.isnan(own))
+            self.n_missing += int(gone.any(axis=1).sum())
 
-    def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
-        """Return what is unlike the fit, if anything is; rows are counted from `start`."""
-        return None
+    def remarks(self, row: str = "row {}", start: int = 0) -> list[Remark]:
+        """Return what is unlike the fit; rows are counted from `start`."""
+        if not self.n_missing:
+            return []
+        told, rows = self.column.told, f"{self.n_missing:,} of {counted(self.n_rows, 'row')}"
+        missing = f"{told} has no value in {rows}, but had one in every row of the fit"
+        return [Remark("missing", self.column.names, f"{missing}: {self.column.FILLED}")]
 
 
 class Column(ABC):
@@ -51,6 +64,7 @@ class Column(ABC):
     kind: ClassVar[str]
     HOLDS: ClassVar[tuple[str, ...]] = ()  # what cells of this kind hold
     CHOICES: ClassVar[tuple[str, ...]] = ()  # by which users may choose this kind
+    FILLED: ClassVar[str] = "its median is taken"  # what is done without a value
     IN_FILES: ClassVar[str] = TEXT  # what files must hold for it, see `gzkcore.rows.frames`
     doubts: Sequence[Remark] = ()
 
@@ -64,6 +78,11 @@ class Column(ABC):
     def name(self) -> str:
         """The name of the only, or the first, input column."""
         return self.names[0]
+
+    @property
+    def told(self) -> str:
+        """The column in a sentence."""
+        return f"column {self.name!r}"
 
     @classmethod
     def of(cls, cells: Cells) -> "Column | None":
@@ -126,7 +145,7 @@ class Column(ABC):
 
     def drift(self) -> Drift:
         """Return what collects how new rows differ from the fit."""
-        return Drift()
+        return Drift(self)
 
     def remarks(self) -> list[Remark]:
         """Return what was done to the column."""

@@ -187,7 +187,13 @@ class Number(Column):
     def read(self, *cells: Cells) -> Values:
         """Return the numbers of new rows, which text may stand for."""
         values = cells[0].read_as(self.holds, self.form, padded=self.chosen != "")
-        return values if self.west is None else from_west(values, self.west)
+        if self.west is None:
+            return values
+        if (beyond := np.abs(values - 180) > 360).any():
+            row = int(np.argmax(beyond))
+            what = f"longitude {values[row]:g} is outside -180 to 360 degrees"
+            raise ValueError(f"column {self.name!r}, row {row}: {what}")
+        return from_west(values, self.west)
 
     def filled(self, values: Doubles) -> Doubles:
         """Return values with the median where they are missing."""
@@ -266,9 +272,11 @@ class Number(Column):
 class NumberDrift(Drift):
     """How the numbers of new rows differ from those of the fit."""
 
+    column: Number
+
     def __init__(self, column: Number) -> None:
-        self.column = column
-        self.n_rows = self.n_values = 0
+        super().__init__(column)
+        self.n_values = 0
         self.counts: Counter[str] = Counter()  # of numbers that are unlike the fit, by how
         self.first: dict[str, tuple[float, int]] = {}  # of these, and its row
         self.are_one = {"far": True, "outside": True}  # whether all such numbers are equal
@@ -282,16 +290,18 @@ class NumberDrift(Drift):
         halves = values / 2  # whose differences don't overflow
         beyond = np.maximum(halves - high, low - halves)
         far, outside, tiny = beyond > high - low, beyond > 0, np.abs(halves) < small / SMALLER
-        for how, those in (("far", far), ("outside", outside), ("small", tiny)):
+        no_logarithm = outside & (halves <= 0) & (column.unit > 0 <= low)
+        unlike = {"far": far, "outside": outside, "small": tiny, "no logarithm": no_logarithm}
+        for how, those in unlike.items():
             if those.any():
                 place = int(np.argmax(those))
                 self.first.setdefault(how, (values[place], self.n_rows + place))
                 self.counts[how] += int(those.sum())
                 if how in self.are_one:
                     self.are_one[how] &= bool((values[those] == self.first[how][0]).all())
+        super().add(values, unknown)
         there = halves[~np.isnan(halves)]
         self.n_values += there.size
-        self.n_rows += len(values)
         if 2 * np.count_nonzero(outside | tiny) > there.size:
             self.least = there.min(initial=self.least)
             self.most = there.max(initial=self.most)
@@ -300,22 +310,18 @@ class NumberDrift(Drift):
             alike = (scaled >= low) & (scaled <= high) & (np.abs(scaled) >= small / SMALLER)
             self.like_fit += alike.sum(axis=1)
 
-    def remark(self, row: str = "row {}", start: int = 0) -> Remark | None:
-        """Return what is unlike the fit, if anything is; rows are counted from `start`."""
+    def remarks(self, row: str = "row {}", start: int = 0) -> list[Remark]:
+        """Return what is unlike the fit; rows are counted from `start`."""
         column, are_dates = self.column, self.column.holds == DATES
-        if self.n_rows >= FEWEST_CODES and not self.n_values and not column.fills_in:
-            return Remark(
-                "empty", column.names,
-                f"column {column.name!r} has no value, but had one in every row of the fit: its "
-                "median is taken",
-            )  # fmt: skip
+        missing = super().remarks(row, start)
         enough = self.n_values >= FEWEST_NUMBERS and not are_dates
         usual = [how for how, n in self.counts.items() if enough and 2 * n > self.n_values]
         how = "far" if self.counts["far"] else usual[0] if usual else ""
         if not how and self.are_one["outside"] and self.counts["outside"] >= FEWEST_CODES:
             how = "outside" if self.first["outside"][0] in CODES and not are_dates else ""
+        how = how or "no logarithm" * bool(self.counts["no logarithm"])
         if not how:
-            return None
+            return missing
         n, (value, place) = self.counts[how], self.first[how]
         is_code = n >= FEWEST_CODES or {*f"{abs(value):g}"} == {"9"}
         remedy = "predictions there are extrapolated"
@@ -327,9 +333,12 @@ class NumberDrift(Drift):
         what = f"{'far ' * (how == 'far')}outside the range of the fit, {low} to {high},"
         if how == "small":
             what = "far smaller than in the fit"
+        elif how == "no logarithm":
+            what = "0 or below, where the fit took logarithms of positive numbers,"
+            remedy = "leave missing values empty, or choose 'linear' for the column in the fit"
         of, where = counted(self.n_values, "value"), row.format(place + start)
-        unlike = f"column {column.name!r} is {what} in {n:,} of {of}, first {example} in {where}"
-        return Remark("unlike the fit", column.names, unlike, remedy)
+        unlike = f"{column.told} is {what} in {n:,} of {of}, first {example} in {where}"
+        return [*missing, Remark("unlike the fit", column.names, unlike, remedy)]
 
     def _factor(self) -> str:
         """Say by which power of ten numbers are larger or smaller than in the fit, if by one."""

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from gzkcore._util.remark import Remark
 from gzkcore._util.state import doubles, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
+from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
 from gzkcore.rows.degrees import AXES, NAMES
 from gzkcore.rows.text import NUMBER
@@ -24,7 +26,7 @@ from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe,
 from gzkcore.tabular.remarks import done
 
 from .cells import NUMBERS, Cells
-from .column import Column
+from .column import Column, Drift
 from .left_out import LeftOut
 from .number import Number
 
@@ -36,6 +38,10 @@ RADIANS = np.array([math.pi / 2, math.pi])  # how far latitudes and longitudes g
 # airports, five seeds, were -3.4 +- 1.4 % (Alps), -4.1 +- 2.2 (Spain), -.5 +- .2 (Germany), -4.5 +-
 # 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
+# Places of new rows are compared with AMONG of the fit, chosen from LOOKED_AT rows and farther from
+# each other than SAME. One is far from all if it is FAR times as far from these as NEARLY_ALL of
+# them are from their nearest.
+AMONG, LOOKED_AT, SAME, FAR, NEARLY_ALL = 100, 10_000, 1e-9, 3.0, 0.95
 DEGREES_AS_NUMBERS = "degrees as numbers"  # a kind of remark
 
 
@@ -48,17 +54,30 @@ class Place(Column):
         The medians of latitudes and longitudes, for missing values.
     forms : list of list of str
         How text has them written, see `gzkcore.rows.text`.
+    among : ndarray of shape (n_among, 3)
+        Points of the fit that are far from each other, and near all of its rows.
     """
 
-    _state = stored(fill=doubles(2), forms=sequence(sequence(text()), 2))
+    _state = stored(
+        fill=doubles(2), forms=sequence(sequence(text()), 2), among=doubles(None, 3).if_there()
+    )
     kind = "place"
+    FILLED = "the median place is taken"
     IN_FILES = NUMBER
 
-    def __init__(self, latitude: Number, longitude: Number) -> None:
+    among: Doubles | None = None
+
+    def __init__(self, latitude: Number, longitude: Number, degrees: Doubles) -> None:
         self.names = [latitude.name, longitude.name]
         self.inputs = np.concatenate([latitude.inputs, longitude.inputs])
         self.fill = np.array([latitude.fill, longitude.fill])
         self.forms = [latitude.form, longitude.form]
+        self.among = spread_out(on_sphere(degrees[:: 1 + (len(degrees) - 1) // LOOKED_AT]))
+
+    @property
+    def told(self) -> str:
+        """The place in a sentence."""
+        return f"the place of columns {' and '.join(map(repr, self.names))}"
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return three groups, of a coordinate each."""
@@ -67,7 +86,9 @@ class Place(Column):
     def read(self, *cells: Cells) -> Values:
         """Return latitudes and longitudes, (n, 2)."""
         pairs = zip(cells, self.forms, strict=True)
-        return np.column_stack([own.read_as(NUMBERS, form, padded=True) for own, form in pairs])
+        degrees = np.column_stack([own.read_as(NUMBERS, form, padded=True) for own, form in pairs])
+        check_degrees(degrees, self.names)
+        return degrees
 
     def encode(self, values: Values) -> Doubles:
         """Return points of the unit sphere."""
@@ -83,6 +104,10 @@ class Place(Column):
         """Return which degrees are missing."""
         return np.isnan(values)
 
+    def drift(self) -> Drift:
+        """Return what collects how far new places are from those of the fit."""
+        return Drift(self) if self.among is None else PlaceDrift(self, self.among)
+
     def remarks(self) -> list[Remark]:
         """Return that the columns are a place."""
         in_order = [self.names[i] for i in np.argsort(self.inputs)]
@@ -90,6 +115,48 @@ class Place(Column):
 
     def _filled(self, values: Doubles) -> Doubles:
         return np.where(np.isnan(values), self.fill, values)
+
+
+class PlaceDrift(Drift):
+    """How far the places of new rows are from those of the fit."""
+
+    def __init__(self, column: Place, among: Doubles) -> None:
+        super().__init__(column)
+        self.among = cKDTree(among)
+        apart = self.among.query(among, k=min(2, len(among)))[0].reshape(len(among), -1)[:, -1]
+        self.limit = max(FAR * float(np.quantile(apart, NEARLY_ALL)), SAME)
+        self.n_far, self.first = 0, ("", 0)
+
+    def add(self, values: Values, unknown: NDArray[np.bool_]) -> None:
+        """Add latitudes and longitudes, NaN where they are missing."""
+        distances, _ = self.among.query(self.column.encode(values))
+        far = np.flatnonzero((distances > self.limit) & ~unknown.any(axis=1))
+        if far.size and not self.n_far:
+            self.first = "{:g}, {:g}".format(*values[far[0]]), self.n_rows + int(far[0])
+        self.n_far += far.size
+        super().add(values, unknown)
+
+    def remarks(self, row: str = "row {}", start: int = 0) -> list[Remark]:
+        """Return that some places are far from all of the fit, if they are."""
+        missing, (example, place) = super().remarks(row, start), self.first
+        if not self.n_far:
+            return missing
+        rows, where = counted(self.n_rows, "row"), row.format(place + start)
+        far = f"{self.column.told} is far from all of the fit in {self.n_far:,} of {rows}"
+        sentence = f"{far}, first {example} in {where}"
+        remedy = "predictions there are extrapolated"
+        return [*missing, Remark("unlike the fit", self.column.names, sentence, remedy)]
+
+
+def spread_out(points: Doubles) -> Doubles:
+    """Return a few of the points: each time the one farthest from those before it."""
+    chosen, distance = [points[0]], np.full(len(points), np.inf)
+    for _ in range(AMONG):
+        distance = np.minimum(distance, np.linalg.norm(points - chosen[-1], axis=1))
+        if distance.max() < SAME:
+            break
+        chosen.append(points[int(np.argmax(distance))])
+    return np.array(chosen)
 
 
 def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
@@ -108,7 +175,7 @@ def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
     known = degrees[~np.isnan(degrees).any(axis=1)]
     if latitude.chosen:
         check_degrees(degrees, [column.name for column in both])
-    elif _no_degrees(known, latitude.name, longitude.name):
+    elif _no_degrees(degrees, latitude.name, longitude.name):
         return columns
     alone = all(isinstance(column, LeftOut) or column in both for column in columns)
     region = not (alone or latitude.chosen) and on_sphere(known).var(axis=0).sum() < REGION
@@ -117,16 +184,20 @@ def with_places(columns: list[Column], cells: Sequence[Cells]) -> list[Column]:
         longitude.west = float(from_west(sum(widest_gap(east[~np.isnan(east)])) / 2))
         longitude.standardise(from_west(east, longitude.west))
         return columns
-    place = Place(latitude, longitude)
+    place = Place(latitude, longitude, degrees)
     return [place if c is latitude else c for c in columns if c is not longitude]
 
 
 def check_degrees(degrees: Doubles, names: Sequence[str]) -> None:
     """Raise ValueError for latitudes and longitudes of these columns that are off the globe."""
-    there = np.flatnonzero(~np.isnan(degrees).any(axis=1))
-    if (wrong := off_globe(degrees[there])) is not None:
-        row, what = wrong
-        raise ValueError(f"columns {names[0]!r} and {names[1]!r}, row {there[row]}: {what}")
+    if wrong := _off_globe(degrees, names):
+        raise ValueError(wrong)
+
+
+def _off_globe(degrees: Doubles, names: Sequence[str]) -> str:
+    """Return which row is off the globe, "" if none is; a missing value is nowhere."""
+    wrong = off_globe(around_globe(np.where(np.isnan(degrees), 0.0, degrees)))
+    return "" if wrong is None else "columns {!r} and {!r}, row {}: {}".format(*names, *wrong)
 
 
 def place_columns(names: list[str]) -> list[int]:
@@ -193,16 +264,18 @@ def around_globe(degrees: Doubles) -> Doubles:
     return np.column_stack([latitude, np.where(beyond, longitude - 360, longitude)])
 
 
-def _no_degrees(places: Doubles, *names: str) -> bool:
+def _no_degrees(degrees: Doubles, *names: str) -> bool:
     """Say whether numbers are no latitudes and longitudes; warn if they seem to be, but wrong."""
+    places = degrees[~np.isnan(degrees).any(axis=1)]
     if not len(places):
         return True
-    farthest, seem = np.abs(places).max(axis=0), ""
-    if off_globe(places) is not None:
-        if off_globe(places[:, ::-1]) is None:
-            seem = "seem to be swapped: latitudes go from -90 to 90"
-    elif (farthest <= RADIANS).all() and (farthest > 0.5 * RADIANS).all():
-        seem = "look like radians; pass degrees, numpy.degrees of them"
-    if seem:
-        warn(Remark("no degrees", names, f"columns {names[0]!r} and {names[1]!r} {seem}"))
-    return off_globe(places) is not None
+    farthest, wrong = np.abs(places).max(axis=0), _off_globe(degrees, names)
+    few = 2 * (np.abs(places - [0, 180]) > [90, 360]).any(axis=1).sum() <= len(places)
+    told, both = wrong if few else "", f"columns {names[0]!r} and {names[1]!r}"
+    if wrong and not few and off_globe(places[:, ::-1]) is None:
+        told = f"{both} seem to be swapped: latitudes go from -90 to 90"
+    elif not wrong and (farthest <= RADIANS).all() and (farthest > 0.5 * RADIANS).all():
+        told = f"{both} look like radians; pass degrees, numpy.degrees of them"
+    if told:
+        warn(Remark("no degrees", names, told))
+    return wrong != ""
