@@ -99,8 +99,8 @@ COUNTED = (
 )  # fmt: skip
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
 USUAL_FIRST = 1969  # Years of two digits are of the hundred from then on in C and in Python.
-TOGETHER = 50  # years in a column that spans fewer are not taken apart
-YEARS_AHEAD = 10  # that new rows may be later than today, and than the fit
+TOGETHER = 50  # Years of two digits that may be within fewer years are not taken apart.
+YEARS_AHEAD = 10  # that dates may be planned, and that new rows may be later than the fit
 
 
 class Dates(NamedTuple):
@@ -236,14 +236,14 @@ def dates_of(
             return Dates(dates, np.zeros(len(texts), dtype=bool), plain=plain)
         except ValueError:  # no such day
             pass
-    zoned, moved, plain, years = False, False, "", set[int]()
+    zoned, moved, plain, years = False, False, "", list[int]()
     for row in np.flatnonzero(there):
         try:
             date, has_century = _date(texts[row], form, first_year or USUAL_FIRST)
         except ValueError:
             continue
         if not has_century:
-            years.add(date.year)
+            years.append(date.year)
         if date.tzinfo is None:
             plain = plain or texts[row]
         else:
@@ -251,8 +251,8 @@ def dates_of(
             date = date.astimezone(datetime.UTC).replace(tzinfo=None)
         dates[row] = date
     if years and not first_year:
-        first_year = first_year_of(sorted(years), datetime.datetime.now(datetime.UTC).year)
-        if any(_in_window(year, first_year) != year for year in years):
+        first_year = first_year_of(years, datetime.datetime.now(datetime.UTC).year)
+        if any(_in_window(year, first_year) != year for year in {*years}):
             return dates_of(texts, there, form, first_year)
     wrong = there & np.isnat(dates)
     return Dates(dates, wrong, zoned, moved, plain, first_year if years else 0)
@@ -261,19 +261,20 @@ def dates_of(
 def first_year_of(years: Sequence[int], this_year: int) -> int:
     """Return the first of the hundred years that the years of two digits in a column are of.
 
-    If all may be within half a century, they are the latest such years up to 2068. Otherwise none
-    is after this year. The hundred end a few years later, if they can, as new rows may be later.
+    No date is after this year, unless most are, or all are within half a century that ends a few
+    years later. The hundred end so many years later, if they can, as new rows may be later.
     """
-    ends = np.unique(np.array(years) % 100)
-    gaps = np.diff(ends, append=ends[0] + 100)
-    first = int(ends[(gaps.argmax() + 1) % ends.size])
+    ends = np.array(years) % 100
+    known = np.unique(ends)
+    gaps = np.diff(known, append=known[0] + 100)
     length = 100 - int(gaps.max())
-    if length < TOGETHER:
-        latest = USUAL_FIRST + 99 - length
-        first = latest - (latest - first) % 100
-    else:
-        first, length = this_year - int(((this_year - ends) % 100).max()), 0
-    return min(first, max(first + length, this_year) + YEARS_AHEAD - 99)
+    last = USUAL_FIRST + 99
+    first = last - length - int(last - length - known[(gaps.argmax() + 1) % known.size]) % 100
+    last = first + length
+    is_later = first + (ends - first) % 100 > this_year
+    if length >= TOGETHER or (last > this_year + YEARS_AHEAD and np.mean(is_later) <= 0.5):
+        first, last = this_year - int(((this_year - known) % 100).max()), this_year
+    return min(first, max(last, this_year) + YEARS_AHEAD - 99)
 
 
 def _in_window(year: int, first_year: int) -> int:

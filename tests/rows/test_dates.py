@@ -98,6 +98,12 @@ def test_years_of_two_digits_in_the_year_2026(first, last, window):
     assert np.all((years >= window) & (years < window + 100))
 
 
+def test_few_years_of_two_digits_are_not_in_the_future():
+    recent, others = np.arange(2019, 2026), np.arange(55, 69)
+    assert first_year_of([*recent, *recent, *recent, *others], 2026) == 1937
+    assert first_year_of([*recent, *others], 2026) == 1979  # to 2078: most are
+
+
 @pytest.mark.parametrize(("numbers", "expected"), [
     ([20241231, np.nan, 20240230], ["2024-12-31", "NaT", "NaT"]),
     ([2024123123, 2024010100], ["2024-12-31T23", "2024-01-01T00"]),

@@ -15,6 +15,7 @@ from sklearn import config_context
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import KernelRegressor, TableEncoder, load, reference, save
+from gzkcore.rows.frames import Frame
 from gzkcore.tabular.columns.category import CODE, FREQUENT, MOST_COLUMNS
 from gzkcore.tabular.columns.cells import cells_of
 
@@ -796,6 +797,17 @@ def test_a_zone_in_the_fit_or_in_new_rows_alone_is_told(plain, zoned):
         with pytest.warns(UserWarning, match=told) as caught:
             encoder.transform(pd.DataFrame(new)[:30])
         assert len([each for each in caught if "zone" in str(each.message)]) == 1
+
+
+def test_zones_in_files_are_told_where_they_are_read():
+    encoder = TableEncoder().fit(pd.DataFrame({"at": HOURS.tz_localize("Europe/Berlin")}))
+    encoder.transform(Frame({"at": HOURS.to_numpy()}))
+
+
+def test_dates_beside_durations_are_refused():
+    both = pd.Series([HOURS[0], HOURS[1] - HOURS[0]], dtype=object)
+    with pytest.raises(TypeError, match="column 'at' of X holds dates and durations; pass one"):
+        TableEncoder().fit(pd.DataFrame({"at": both}))
 
 
 def test_zones_that_differ_are_the_same_times():

@@ -159,7 +159,7 @@ class Cells:
             raise ValueError(
                 f"column {self.name!r} had {holds} in fit, but has {has}; pass {holds}{remedy}"
             )
-        if self.holds == holds == DATES:
+        if self.holds == holds == DATES and not self.looked_at:
             tell_zone(self.name, self.form, form)
         return values
 
@@ -297,13 +297,15 @@ def _of_objects(values: Values, name: str) -> Cells:
         return Cells(name, as_numbers, NUMBERS, exact=values)
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
-        lasts = all(isinstance(value, datetime.timedelta | np.timedelta64) for value in there)
+        lasts = [isinstance(value, datetime.timedelta | np.timedelta64) for value in there]
+        if any(lasts) and not all(lasts):
+            raise TypeError(f"column {name!r} of X holds dates and durations; pass one of them")
         plain = [value for value in there if getattr(value, "tzinfo", None) is None]
         form = [] if len(plain) == len(there) else [NEITHER, ZONED]
         if form and plain:
             mixed = (ZONES_TOLD + ZONES_LACK.format(str(plain[0]))).format(name)
             warn(Remark("reading", [name], mixed))
-        return Cells(name, as_numbers, DURATIONS if lasts else DATES, form=form)
+        return Cells(name, as_numbers, DURATIONS if any(lasts) else DATES, form=form)
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
