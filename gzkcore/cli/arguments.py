@@ -190,9 +190,6 @@ def chosen_columns(
         raise ValueError(
             f"column {twice[0]!r} is named twice; name the target and each column once"
         )
-    unused = [name for name, kind in kinds.items() if kind != "drop" and name not in chosen]
-    if unused:
-        raise ValueError(f"--as {unused[0]}=...: {unused[0]} is no column that is predicted from")
     chosen = [name for name in chosen if kinds.get(name) != "drop"]
     if not chosen:
         raise ValueError(
@@ -249,6 +246,13 @@ def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
         return check_chosen(kinds, table.names, named=True)
     except ValueError as error:
         raise ValueError(f"--as: {error}") from None
+
+
+def check_used(kinds: Mapping[str, Any], columns: list[str]) -> None:
+    """Raise ValueError for the kind of a column that is not among those to predict from."""
+    for name, kind in kinds.items():
+        if kind != "drop" and name not in columns:
+            raise ValueError(f"--as {name}=...: {name} is no column that is predicted from")
 
 
 def _names_in(text: str, table: "Table") -> list[str]:

@@ -21,6 +21,7 @@ from .arguments import (
     check_new,
     check_not_the_table,
     check_positive,
+    check_used,
     chosen_columns,
     chosen_kinds,
     reads_a_table,
@@ -193,16 +194,17 @@ def fit(
     table.require([*by.columns, *([weights] if weights else [])])
     chosen = chosen_kinds(kinds or [], table)
     inputs, places = chosen_columns(table, target, lat, lon, columns, drop, chosen)
+    if columns is None and not places:
+        # No row held out has a value of its group that was learned from.
+        inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
+    check_used(chosen, inputs)
+    if weights in (target, *inputs):
+        raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
     _check_outputs(table, model, plot, page, force)  # after mistakes in the command
 
     from gzkcore._util.memory import PeakMemory
 
     started, peak = time.perf_counter(), PeakMemory()
-    if columns is None and not places:
-        # No row held out has a value of its group that was learned from.
-        inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
-    if weights in (target, *inputs):
-        raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
     most = learner["max_memory"]
     with (
         options_named(drops=True, most_bytes=most),

@@ -3,6 +3,7 @@
 import math
 import numbers
 import re
+import unicodedata
 from collections.abc import Container
 from typing import Any, TypeAlias
 
@@ -309,5 +310,5 @@ def _text(value: Any) -> str:
     if isinstance(value, numbers.Real):
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
-    text = str(value).strip()
+    text = unicodedata.normalize("NFC", str(value).strip())  # an accent may be a letter of its own
     return text.partition(".")[0] if WHOLE.fullmatch(text) else text

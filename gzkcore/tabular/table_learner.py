@@ -174,12 +174,8 @@ class TableLearner(BaseEstimator):
         encoder = plain_output(TableEncoder(self.missing, columns=self.columns))
         used = _rows_of_weight(X, sample_weight)
         self._on_progress("encoding columns", None, "")
-        # All rows are checked; what others than those in use hold is no reason to warn.
-        with contextlib.nullcontext() if used is None else collected_warnings():
-            encoder.fit(X)
-        if used is not None:
-            encoder.fit(rows_of_table(X, used))
-        with collected_warnings():
+        encoder.fit(X if used is None else rows_of_table(X, used))
+        with collected_warnings():  # what rows without weight hold is no reason to warn
             rows = encoder.transform(X)
         check_lengths(rows, y)
         Y = targets(y, rows)

@@ -691,7 +691,7 @@ def test_new_rows_are_read_as_the_codes_or_numbers_of_the_fit(capsys):
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("a=category,x", "'0' in row 0, which is none of the levels"),
+        ("a=category,x", "'0', which is none of the levels"),
         ("b=category", "there is no column 'b'"),
         ("a=text", "must be one of drop, number, log"),
         ("y=category", "y is no column that is predicted from"),
@@ -702,6 +702,13 @@ def test_kinds_that_cannot_be_chosen(capsys, kind, reason):
     write("data.csv", {"a": range(40), "c": ["u", "v"] * 20, "y": range(40)})
     told = refuse(capsys, "fit", "data.csv", "--target", "y", "--as", kind)
     assert reason in told
+
+
+@pytest.mark.parametrize("option", ["--test-groups", "--weights"])
+def test_the_kind_of_a_column_that_predicts_nothing_is_refused(capsys, option):
+    write("data.csv", {"a": range(40), "b": [1, 2, 3, 4] * 10, "y": range(40)})
+    told = refuse(capsys, "fit", "data.csv", "--target", "y", option, "b", "--as", "b=linear")
+    assert "b is no column that is predicted from" in told
 
 
 def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):

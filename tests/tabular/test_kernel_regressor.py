@@ -594,8 +594,16 @@ def test_rows_without_weight_say_nothing_of_columns():
     model = KernelRegressor(random_state=0).fit(spoilt, np.insert(y, 50, 0), weight)
     again = KernelRegressor(random_state=0).fit(X, y)
     assert str(vars(model.encoder_.columns_[0])) == str(vars(again.encoder_.columns_[0]))
-    with pytest.raises(ValueError, match="the first in row 50"):
+    with pytest.raises(ValueError, match="'x0' has a missing value in row 50"):
         KernelRegressor(missing="raise").fit(spoilt, np.insert(y, 50, 0), weight)
+
+
+def test_rows_without_weight_may_have_a_level_that_is_not_listed():
+    rows = pd.DataFrame({"grade": ["low", "mid"] * 10 + ["none"], "a": [*range(20), 7]})
+    weight = np.r_[np.ones(20), 0]
+    model = KernelRegressor(columns={"grade": ["low", "mid"]}, random_state=0)
+    told = model.fit(rows, np.arange(21.0), weight).predict(rows[:20])
+    np.testing.assert_array_equal(told, model.fit(rows[:20], np.arange(20.0)).predict(rows[:20]))
 
 
 def test_rows_without_weight_give_no_second_warning():

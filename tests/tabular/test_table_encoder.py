@@ -274,6 +274,8 @@ def test_it_is_the_same_from_a_file(tmp_path):
     ("object", [True, False, True], [1.0, 0.0, 1.0], [[1], [0], [1]]),
     ("object", ["False", "True", "True"], [True, False, None], [[1], [0], [0]]),
     ("object", ["True", "", "False"], [1.0, 0, None], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
+    ("bool", [True, False, True], ["true", "FALSE", "False"], [[1], [0], [0]]),
+    ("object", ["\u00e9", "e", "f"], ["e\u0301", "f", "e"], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
     ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
     ("object", ["1.0", "2.0", "b"], ["1", " 2", "b "], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
 ])  # fmt: skip

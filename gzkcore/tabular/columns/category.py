@@ -6,11 +6,12 @@ CODE^(1/2), with about the same distances. A level that no row of the fit had ha
 squared distance 1 of all others. A missing value, or empty text, is a level too. Levels that have
 an order also give their ranks as a number.
 
-Levels are compared as text: True, 1 and 1.0 are equal, and so is the text True if a column had no
-other text than True and False.
+Levels are compared as text, letters with accents however they are composed: True, 1 and 1.0 are
+equal, and so is the text True if a column had no other text than True and False, or 1 and 0.
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,8 @@ from .column import Column, Drift
 MOST_COLUMNS, CODE = 256, 128
 # The first levels, by their number of rows, may have a length of their own, and stand for new ones.
 FREQUENT = FEW_LEVELS
-# Levels of a column that was text of true and false: booleans and numbers are spelt so there.
-SPELT = {"1": "True", "0": "False"}
+# What booleans are called where levels are text of true and false, and where they are numbers.
+SPELLINGS = ({"1": "True", "0": "False"} | BOOLEANS, {"true": "1", "false": "0"})
 
 
 class Category(Column):
@@ -69,16 +70,13 @@ class Category(Column):
         cells = cells.as_levels()
         if cells.order is None:
             return cells
-        if {*cells.texts} <= {*BOOLEANS.values(), ""}:
-            spelt = SPELT | BOOLEANS
-            cells.order = [spelt.get(level.lower(), level) for level in cells.order]
+        cells.order = _spelt_as(cells.texts, cells.order)
         known = {*cells.order, ""}
-        new = [text not in known for text in cells.texts]
-        if any(new):
-            row = int(np.argmax(new))
+        if new := [text for text in cells.texts if text not in known]:
+            others = f", nor are those of {counted(len(new) - 1, 'other row')}" * (len(new) > 1)
             raise ValueError(
-                f"column {cells.name!r} has {cells.texts[row]!r} in row {row}, which is none of "
-                f"the levels {cells.order}; add it to these"
+                f"column {cells.name!r} has {new[0]!r}, which is none of the levels {cells.order}"
+                f"{others}; add it to these"
             )
         return cells
 
@@ -118,11 +116,8 @@ class Category(Column):
 
     def read(self, *cells: Cells) -> Values:
         """Return the levels of new rows, spelt as in the fit."""
-        texts = cells[0].as_levels().texts
-        if not {*self.all_levels} <= {*SPELT.values(), ""}:
-            return texts
-        spelt = SPELT | BOOLEANS
-        return np.array([spelt.get(text.lower(), text) for text in texts], dtype=object)
+        texts = cells[0].as_levels().texts.tolist()
+        return np.array(_spelt_as(self.all_levels, texts), dtype=object)
 
     def encode(self, values: Values) -> Doubles:
         """Return encoded rows."""
@@ -171,6 +166,14 @@ class Category(Column):
             words = "whose missing values are a separate category"
             remarks.append(done("missing level", self.name, words))
         return remarks
+
+
+def _spelt_as(levels: Iterable[str], texts: list[str]) -> list[str]:
+    """Return texts; booleans and 1 and 0 are spelt as in these levels, if they are all of them."""
+    for spelling in SPELLINGS:
+        if {*levels} <= {*spelling.values(), ""}:
+            return [spelling.get(text.lower(), text) for text in texts]
+    return texts
 
 
 class LevelDrift(Drift):
