@@ -82,7 +82,7 @@ OF_YEARS = re.compile(
 )
 YEAR = 365.2425 * DAY_SECONDS
 # What numbers count in a column of such a name, if all are between two: their unit in seconds and
-# their first moment, and how pandas converts them.
+# their first moment (of years that by which 1970.0 is 1970-01-01), and how pandas converts them.
 COUNTED = (
     ("modified Julian days", OF_MODIFIED, 15_000, 88_000, DAY_SECONDS, "1858-11-17",
      "..., unit='D', origin='1858-11-17'"),
@@ -94,7 +94,7 @@ COUNTED = (
     ("milliseconds since 1970", OF_MOMENTS, 3e11, 3e12, 1e-3, "1970", "..., unit='ms'"),
     ("microseconds since 1970", OF_MOMENTS, 3e14, 3e15, 1e-6, "1970", "..., unit='us'"),
     ("nanoseconds since 1970", OF_MOMENTS, 3e17, 3e18, 1e-9, "1970", "..., unit='ns'"),
-    ("years with fractions", OF_YEARS, 1800, 2100, YEAR, "0000",
+    ("years with fractions", OF_YEARS, 1800, 2100, YEAR, "0000-01-01T06:36",
      "365.2425 * (... - 1970), unit='D'"),
 )  # fmt: skip
 FEWEST_MONTHS = 10  # a choice: so many different numbers such as 202412, no fewer, are months
