@@ -69,7 +69,8 @@ def what_texts_seem(texts: list[str]) -> str:
         return "places"
     if every(LIKE_DATES):
         return "dates"
-    if every(ABOUT) or (every(f"{MEASURED}|{LIKE_NUMBERS}") and some(f"^(?:{MEASURED})$")):
+    unlike = f"{MEASURED}|{ABOUT}"
+    if every(f"{unlike}|{LIKE_NUMBERS}") and some(f"^(?:{unlike})$"):
         return "numbers"
     if not every(LIKE_NUMBERS):
         return "dates" if texts and dates_shape(texts) else ""
@@ -107,5 +108,6 @@ def doubt_in(texts: set[str]) -> tuple[str, str]:
     some = sorted(texts)[:: 1 + (len(texts) - 1) // MOST_TEXTS] if texts else []
     if not (seem := what_texts_seem(some)):
         return "", ""
-    like = f"{PLACES}|{LIKE_DATES}|{LIKE_NUMBERS}|{MEASURED}|{ABOUT}"
-    return next((t for t in some if re.fullmatch(like, t)), "") or dates_shape(some), REMEDIES[seem]
+    likes = f"{PLACES}|{LIKE_DATES}|{MEASURED}|{ABOUT}", LIKE_NUMBERS  # a plain number says less
+    example = next((t for like in likes for t in some if re.fullmatch(like, t)), "")
+    return example or dates_shape(some), REMEDIES[seem]

@@ -22,7 +22,18 @@ from gzkcore._util.warn import warn
 from .dates import NEITHER, ORDERS, ZONED, dates_of
 from .degrees import axis_of
 from .files import NO_CODE, Table
-from .text import DATE, NUMBER, TEXT, Meaning, codes_in, days_of, meaning_of, tell, tell_zone
+from .text import (
+    DATE,
+    NUMBER,
+    TEXT,
+    Meaning,
+    about_limits,
+    codes_in,
+    days_of,
+    meaning_of,
+    tell,
+    tell_zone,
+)
 from .values import (
     LARGEST_WHOLE,
     MISSING,
@@ -397,7 +408,8 @@ def _of_text(
         mostly = 2 * wrong.sum() < there.sum() and len(is_text) > CODES
         if kind == NUMBER or mostly:
             row = int(wrong.argmax())
-            raise table.bad_value(int(rows[row]), name, texts[row], mend=LEAVE_EMPTY)
+            limits = about_limits([str(text) for text in values[wrong]])
+            raise table.bad_value(int(rows[row]), name, texts[row], mend=limits or LEAVE_EMPTY)
     if kind == DATE:
         form = (table.forms.get(name) or [NEITHER])[0]
         row = int(dates_of(values, there, form)[1].argmax())
