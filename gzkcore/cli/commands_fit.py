@@ -305,12 +305,14 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     import numpy as np
 
     from gzkcore.rows.text import DATE
+    from gzkcore.tabular.targets import about_angles
 
     from .hints import about_dates, about_decades
 
     kinds, by_chance = rows.inputs.kinds, not by.columns and len(rows.truth)
     of_dates = [name for name, kind in kinds.items() if kind == DATE]
     dates = [name for name in of_dates if len(np.unique(rows.train[name])) > 1]
-    of_test = about_dates(dates) if by_chance else ""
-    of_target = "" if rows.classify else about_decades(rows.target, rows.y)
-    return [*filter(None, [of_test, of_target])]
+    hints = [about_dates(dates) if by_chance else ""]
+    if not rows.classify:
+        hints += [about_decades(rows.target, rows.y), str(about_angles(rows.target, rows.y) or "")]
+    return [*filter(None, hints)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import printable
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ def drawn(
     if path is None:
         return None, ""
     try:
-        draw(path)
+        with collected_warnings():  # of rows that nobody asked about
+            draw(path)
     except Exception as error:  # noqa: BLE001  of a library, of any kind
         return None, f"{name} {path}: the {what} could not be drawn: {error}; all else is done"
     return str(path), ""

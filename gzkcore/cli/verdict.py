@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
+from gzkcore._util.warn import collected_warnings
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values
 
@@ -171,7 +172,8 @@ def _shuffled(
     frame, truth = rows.test.take(some), rows.truth[some]
 
     def error(shown: Frame) -> float:
-        errors = _judged(tested, rows, truth, tested.predict(shown))
+        with collected_warnings():  # the rows themselves were told of
+            errors = _judged(tested, rows, truth, tested.predict(shown))
         return float(next(iter(errors.values())) or 0)
 
     errors = {}

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import all_or_nothing, flag, forget, holds, stored
+from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_bool, check_targets
-from gzkcore._util.warn import collected_warnings
+from gzkcore._util.warn import collected_warnings, warn
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.agop import exact_gradients
 from gzkcore.learn.kernel_ridge import KernelRidge
@@ -25,6 +25,7 @@ from .deviations import Deviations, Spread, calibrated
 from .form import Choice
 from .kernel_search import MOST_LENGTHS
 from .table_learner import TableLearner, warn_of_order
+from .targets import about_angles, about_negative
 
 __all__ = ["KernelRegressor"]
 
@@ -127,7 +128,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     _state = stored(
         _deviations=holds(Deviations),
         _flat=flag(),
+        _lowest=doubles("t").if_there(),
     )
+    _lowest: Doubles | None = None  # targets of the fit, if all were seen
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -188,7 +191,12 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                     "requires y to be passed, but the target y is None: KernelRegressor needs "
                     "targets"
                 )
+            names = map(str, getattr(y, "columns", [getattr(y, "name", "")]))
             y = np.asarray(check_targets(y, X))
+            for name, target in zip(names, y.reshape(len(y), -1).T, strict=False):
+                if told := about_angles(name, target):
+                    warn(told)
+            self._lowest = y.reshape(len(y), -1).min(axis=0)
         self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
 
@@ -266,7 +274,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             both = model._means_of, model._deviations_of
             return tuple(map_rows(work, X, shape) for work in both)
         work = model._with_deviations if return_std else model._means_of
-        return self._by_rows(work, X, shape, results=1 + return_std)
+        predicted = self._by_rows(work, X, shape, results=1 + return_std)
+        means = predicted[0] if return_std else predicted
+        if self._lowest is not None and not is_source(X):
+            means = means.reshape(-1, self._lowest.size)
+            if told := about_negative(means, self._lowest, self._scales):
+                warn(told)
+        return predicted
 
     def _means_of(self, X: Data) -> Doubles:
         mean = self._mean(self._encoded(X))

@@ -59,6 +59,7 @@ from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
+from .targets import doubt_copies
 from .trials import TOL, Trials
 
 # Kernel and alpha are chosen on at most so many rows. On the globe, where products skip most tiles
@@ -176,16 +177,19 @@ class TableLearner(BaseEstimator):
         self._on_progress("encoding columns", None, "")
         encoder.fit(X if used is None else rows_of_table(X, used))
         with collected_warnings():  # what rows without weight hold is no reason to warn
-            rows = encoder.transform(X)
+            values = encoder._read(X, type(self).__name__)
+            rows, _ = encoder._encode(values)
         check_lengths(rows, y)
         Y = targets(y, rows)
+        labels = places_of(Y) if are_labels else None
         if encoder.has_logarithms():
             encoder, rows = _likelier((encoder, rows), X, Y, used)
+        doubt_copies(encoder.columns_, values, Y, labels)
+        del values  # a whole table
         whole = None
         if drawn is not None and not drawn.complete:
             whole = EncodedTable(source, encoder, targets, drawn)
         self._prepare(np.ndim(y), Y.shape[1])
-        labels = places_of(Y) if are_labels else None
         table = TableRows(rows, Y, labels, check_weights(sample_weight, rows), groups, whole)
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_

@@ -60,7 +60,7 @@ def test_predict_says_which_values_are_new(capsys):
 def test_predict_says_which_numbers_are_far_outside(capsys):
     rng = np.random.default_rng(0)
     warm, wind = rng.uniform(0, 1, 40), rng.uniform(0, 9, 40)
-    write("data.csv", {"warm": warm, "wind": wind, "y": warm + wind})
+    write("data.csv", {"warm": warm, "wind": wind, "y": warm + wind - 5})
     run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     write("new.csv", {"warm": 40 * warm, "wind": [*wind[3:], *3 * [-9999]]})
     notes = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")["notes"]
@@ -353,6 +353,7 @@ def test_texts_that_are_spelt_alike_are_told(texts, told):
         (["PT5H12M", "P1DT3H"], "numbers"),
         (["5.21(3)", "1.2 x 10^5"], "numbers"),
         (["Di, 31.12.2024", "Mi, 1.1.2025"], "dates"),
+        (["<0.5", "1.2", "0.7"], "numbers"),
         (["950", "12"], ""),
         (["1,4", "2,3", "4"], ""),
         (["1,4", "3,2", "4"], "decimal commas"),
@@ -364,6 +365,18 @@ def test_texts_that_are_spelt_alike_are_told(texts, told):
 )
 def test_what_texts_seem(texts, seem):
     assert what_texts_seem(texts) == seem
+
+
+def test_limits_among_few_numbers_are_no_labels():
+    column = np.array(["0.1", "0.2", "<0.5"] * 9, dtype=object)
+    assert "texts such as '<0.5' seem to be numbers" in hints.doubtful_texts(column)
+
+
+def test_where_many_values_are_limits_it_is_refused_by_what_is_lost():
+    some = [f"{n / 8}" if n % 5 else "<0.5" for n in range(100)]
+    write("data.csv", {"a": [*range(100)], "y": some})
+    with pytest.raises(ValueError, match=r"20 such as '<0.5', .* write half the limit in plac"):
+        read_frame(open_table(Path("data.csv")), ["a", "y"], lambda *_: None)
 
 
 @pytest.mark.slow

@@ -1,0 +1,101 @@
+"""What is told of targets: copies of them, angles, predictions below 0."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gzkcore.tabular.kernel_classifier import KernelClassifier
+from gzkcore.tabular.kernel_regressor import KernelRegressor
+from gzkcore.tabular.table_encoder import TableEncoder
+from gzkcore.tabular.targets import about_angles, about_negative, doubt_copies
+
+RNG = np.random.default_rng(0)
+N = 60
+Y = RNG.gamma(2.0, size=N)
+LABELS = Y > 1.5
+OTHERS = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.choice([*"uvw"], N)})
+
+
+def doubts(X, y, labels=None):
+    """Return what is told of the last column, also as a warning."""
+    encoder = TableEncoder().fit(X)
+    doubt_copies(encoder.columns_, encoder._read(X, ""), y[:, None], labels)
+    return [*encoder.columns_[-1].doubts]
+
+
+@pytest.mark.parametrize(
+    ("column", "y", "labels"),
+    [
+        (Y, Y, None),
+        (7 - 3 * Y, Y, None),
+        (Y.astype(np.float32), Y, None),
+        (np.where(np.arange(N) % 5, Y, np.nan), Y, None),
+        (np.where(LABELS, "yes", "no"), np.where(LABELS, 1.0, 0.0), None),
+        (np.where(LABELS, "yes", "no"), Y, LABELS),
+        (np.where(LABELS, 5, 2), Y, LABELS),
+        (LABELS, Y, LABELS),
+    ],
+)
+def test_a_column_that_copies_the_target_is_told(column, y, labels):
+    with pytest.warns(UserWarning, match="^column 'c' tells the target exactly.*leave it out"):
+        assert doubts(OTHERS.assign(c=column), y, labels)
+
+
+@pytest.mark.parametrize(
+    ("column", "y", "labels"),
+    [
+        (Y + 0.001 * RNG.normal(size=N), Y, None),
+        (np.exp(Y), Y, None),
+        (RNG.permutation(Y), Y, None),
+        (np.where(np.arange(N) % 5 == 0, Y, np.nan), Y, None),
+        (np.arange(N) == 3, 1.0 * (np.arange(N) == 3), None),  # may be chance
+        (np.arange(N) // 2, Y, np.arange(N) // 2),  # two rows of each
+        (RNG.permutation(LABELS), Y, LABELS),
+        (np.where(LABELS, RNG.choice(["x", "y"], N), "z"), Y, LABELS),  # a finer division
+    ],
+)
+def test_other_columns_are_no_copies(column, y, labels):
+    assert not doubts(OTHERS.assign(c=column), y, labels)
+
+
+def test_a_line_may_depend_on_its_only_column():
+    assert not doubts(OTHERS[["a"]], 2 * OTHERS["a"].to_numpy() + 1)
+
+
+def test_angles_are_told_by_name_and_values():
+    around, half = np.linspace(1, 359, 99), np.linspace(-179, 178, 99)
+    for name in (
+        "wind_direction",
+        "WDIR",
+        "windDir9am",
+        "heading (deg)",
+        "Azimuth",
+        "lon",
+        "angle",
+    ):
+        assert "sine and cosine" in str(about_angles(name, around)), name
+        assert "-180 and 180" in str(about_angles(name, half)), name
+    assert about_angles("direct sales", around) is None
+    assert about_angles("y", around) is None
+    assert about_angles("angle", around / 2) is None  # no two values are one direction
+    assert about_angles("angle", 2 * around) is None
+
+
+def test_predictions_below_0_are_told_where_no_target_is():
+    means, scales = np.array([[1.0, 1.0], [-0.2, 1.0]]), np.ones(2)
+    assert "negative" in str(about_negative(means, np.array([0.0, 0.0]), scales))
+    assert about_negative(means, np.array([-1.0, 0.0]), scales) is None
+    assert about_negative(means + 0.195, np.array([0.0, 0.0]), scales) is None  # hardly below
+
+
+@pytest.mark.slow
+def test_fits_and_predictions_tell_it():
+    y = pd.Series(360 * RNG.uniform(size=N), name="direction")
+    with pytest.warns(UserWarning, match="direction seems to be an angle"):
+        KernelRegressor(random_state=0).fit(OTHERS, y)
+    noisy = OTHERS["a"] + 0.1 * RNG.normal(size=N)
+    model = KernelRegressor(random_state=0).fit(OTHERS, np.maximum(noisy, 0))
+    with pytest.warns(UserWarning, match="predictions are negative, but no target of the fit is"):
+        model.predict(OTHERS)
+    with pytest.warns(UserWarning, match="column 'copy' tells the target exactly"):
+        KernelClassifier(random_state=0).fit(OTHERS.assign(copy=LABELS), LABELS)
