@@ -275,9 +275,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             return tuple(map_rows(work, X, shape) for work in both)
         work = model._with_deviations if return_std else model._means_of
         predicted = self._by_rows(work, X, shape, results=1 + return_std)
-        means = predicted[0] if return_std else predicted
-        if self._lowest is not None and not is_source(X):
-            means = means.reshape(-1, self._lowest.size)
+        if self._lowest is not None and model is self:  # rows in memory
+            means = (predicted[0] if return_std else predicted).reshape(-1, self._lowest.size)
             if told := about_negative(means, self._lowest, self._scales):
                 warn(told)
         return predicted
