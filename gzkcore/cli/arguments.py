@@ -248,11 +248,12 @@ def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
         raise ValueError(f"--as: {error}") from None
 
 
-def check_used(kinds: Mapping[str, Any], columns: list[str]) -> None:
-    """Raise ValueError for the kind of a column that is not among those to predict from."""
+def used_kinds(kinds: Mapping[str, Any], columns: list[str], table: "Table") -> dict[str, Any]:
+    """Return chosen kinds of columns to predict from, and orders of levels that the table knows."""
     for name, kind in kinds.items():
         if kind != "drop" and name not in columns:
             raise ValueError(f"--as {name}=...: {name} is no column that is predicted from")
+    return {name: table.orders[name] for name in columns if name in table.orders} | {**kinds}
 
 
 def _names_in(text: str, table: "Table") -> list[str]:

@@ -21,10 +21,10 @@ from .arguments import (
     check_new,
     check_not_the_table,
     check_positive,
-    check_used,
     chosen_columns,
     chosen_kinds,
     reads_a_table,
+    used_kinds,
 )
 from .output import collected_notes, drawn, options_named, print_json, progress
 
@@ -197,7 +197,7 @@ def fit(
     if columns is None and not places:
         # No row held out has a value of its group that was learned from.
         inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
-    check_used(chosen, inputs)
+    chosen = used_kinds(chosen, inputs, table)
     if weights in (target, *inputs):
         raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
     _check_outputs(table, model, plot, page, force)  # after mistakes in the command

@@ -9,7 +9,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ class TypedFile(NamedTuple):
     scan: Scan
     note: str = ""  # what was left out
     heads: Sequence[list[str]] = ()  # the first rows of a sheet, by their values
+    orders: Mapping[str, list[Any]] = {}  # the levels of columns whose type has an order of these
 
 
 def parquet(path: Path) -> TypedFile:
@@ -123,7 +124,12 @@ def _of_dataset(dataset: Any, note: str = "") -> TypedFile:
         batches = dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1)
         return (batch for batch in batches if batch.num_rows)
 
-    return TypedFile(dataset.schema, dataset.count_rows(), scan, note)
+    ordered = [field.name for field in dataset.schema if getattr(field.type, "ordered", False)]
+    orders = {}
+    if ordered and len(dataset.files) == 1:  # others may have other levels
+        first = next(scan(ordered, 1), {})
+        orders = {name: first[name].dictionary.to_pylist() for name in ordered if first}
+    return TypedFile(dataset.schema, dataset.count_rows(), scan, note, orders=orders)
 
 
 def json_lines(path: Path) -> TypedFile:

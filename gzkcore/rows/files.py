@@ -19,7 +19,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tokenize import TokenError  # of a header that is no Python
 from typing import IO, Any
@@ -173,6 +173,7 @@ class Table:
         self.forms: dict[str, list[str]] = {}  # of columns of text, see `text`
         self.axes: dict[str, str] = {}  # columns that are chosen as latitude and longitude
         self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
+        self.orders: Mapping[str, list[Any]] = {}  # the levels of columns whose type orders these
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one
         self.doubtful: list[str] = []  # columns that nobody named, which may be comments
@@ -629,6 +630,7 @@ class ColumnTable(Table):
         super().__init__(path, self._file.schema.names)
         schema = self._file.schema
         self.apart = {f.name: str(f.type) for f in schema if not is_of_values(f.type)}
+        self.orders = self._file.orders
         self.notes += [self._file.note] * bool(self._file.note)
         saved = (schema.pandas_metadata or {}).get("index_columns", [])
         self._saved, self.heads = [n for n in saved if n in self.names], self._file.heads

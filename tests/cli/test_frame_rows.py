@@ -717,6 +717,19 @@ def test_kinds_that_cannot_be_chosen(capsys, kind, reason):
     assert reason in told
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_levels_have_the_order_that_their_type_in_a_file_has(capsys, ending):
+    pandas = pytest.importorskip("pandas")
+    levels = ["low", "mid", "high", "never"]
+    grade = pandas.Categorical([*levels[:3]] * 20, categories=levels, ordered=True)
+    frame = pandas.DataFrame({"grade": grade, "y": [1.0, 2.0, 4.0] * 20})
+    (frame.to_parquet if ending == ".parquet" else frame.to_feather)(f"data{ending}")
+    for kind, order in ((None, levels), ("grade=category", None)):
+        options = [] if kind is None else ["--as", kind]
+        run(capsys, "fit", f"data{ending}", "--target", "y", *options, *UNTESTED, *QUICK)
+        assert load("model.gzk").encoder_.columns_[0].order == order
+
+
 @pytest.mark.parametrize("option", ["--test-groups", "--weights"])
 def test_the_kind_of_a_column_that_predicts_nothing_is_refused(capsys, option):
     write("data.csv", {"a": range(40), "b": [1, 2, 3, 4] * 10, "y": range(40)})
