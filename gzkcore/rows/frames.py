@@ -22,23 +22,13 @@ from gzkcore._util.warn import warn
 from .dates import NEITHER, ORDERS, ZONED, dates_of
 from .degrees import axis_of
 from .files import NO_CODE, Table
-from .text import (
-    DATE,
-    NUMBER,
-    TEXT,
-    Meaning,
-    about_limits,
-    codes_in,
-    days_of,
-    meaning_of,
-    tell,
-    tell_zone,
-)
+from .text import DATE, NUMBER, TEXT, Meaning, codes_in, days_of, meaning_of, tell, tell_zone
 from .values import (
     LARGEST_WHOLE,
     MISSING,
     DoubtError,
     Values,
+    about_limits,
     as_number,
     bare,
     begin_with_zeros,

@@ -31,7 +31,7 @@ from .dates import (
     order_of,
 )
 from .degrees import AXES, degrees_of
-from .values import FEW, MISSING, THOUSANDS, DoubtError, Values, as_number
+from .values import FEW, MISSING, THOUSANDS, DoubtError, Values, about_limits, as_number
 
 NUMBER, DATE, TEXT = "number", "date", "text"
 LOOKED_AT = 20_000  # So many texts, spread over the column, tell how numbers are written.
@@ -43,11 +43,6 @@ ANSWERS = r"([1-9]\d?)(?:,([1-9]\d?))?"  # the numbers of one or two choices, in
 MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 MULTIPLE = "k, M or B"  # the unit of a column with such multiples
 CLOCK = ["clock"]  # the form of times such as 17:30, read as hours
-LIMITS = [  # of detection, or of a scale: how texts say so, and what to write in their place
-    (r"(?i)\s*([<≤]|(below|under|less than)\b|bdl\s*$)", "smallest", "large",
-     "half the limit"),
-    (r"(?i)\s*([>≥]|(above|over|more than)\b|[\d.,]+ ?\+\s*$)", "largest", "small", "the limit"),
-]  # fmt: skip
 SPACES = " \u00a0\u2009\u202f'\u2019"  # spaces and apostrophes that separate thousands
 # Whole numbers that begin with 0 are codes, and so are, if others in the column equal them as
 # doubles, long numbers, and fractions that begin so, such as 05.10 beside 05.1.
@@ -383,20 +378,8 @@ def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None)
         text = texts[wrong[0]]
         value = repr(text) if isinstance(text, str) else f"{text:.0f}"
         sentence = f"column {name!r}: {value} in data row {row + 1}{more}: no {meant.kind}"
-        remedy = about_limits([str(each) for each in texts[wrong]])
-        warn(Remark("wrong values", [name], f"{sentence}, taken as missing", remedy))
-
-
-def about_limits(texts: list[str]) -> str:
-    """Say what is lost where texts such as <0.5 tell no more than a limit, else ""."""
-    told = []
-    for limit, which, biased, instead in LIMITS:
-        if some := [text for text in texts if re.match(limit, text)]:
-            told.append(
-                f"the {which} values are lost, {len(some):,} such as {some[0]!r}, and the others "
-                f"are too {biased} on average; write {instead} in place of each"
-            )
-    return "; ".join(told)
+        limits = about_limits([str(each) for each in texts[wrong]]) if meant.kind == NUMBER else ""
+        warn(Remark("wrong values", [name], f"{sentence}, taken as missing", limits))
 
 
 def tell_zone(name: str, form: list[str], known: list[str]) -> None:

@@ -29,6 +29,12 @@ MISSING = frozenset(
     }
 )  # fmt: skip
 
+# Texts that tell only a limit, of detection or of a scale: which values these are, how the others
+# are biased, and what to write.
+LIMITS = {
+    r"(?i)\s*([<≤]|(below|under|less than)\b|bdl\s*$)": ("smallest", "large", "half the limit"),
+    r"(?i)\s*([>≥]|(above|over|more than)\b|[\d.,]+ ?\+\s*$)": ("largest", "small", "the limit"),
+}
 FEW = 0.1  # Up to this share of a column's values that fit no kind is taken as missing.
 LEAST_WHOLE = 0.02  # Points may separate thousands if a larger share of the numbers is whole.
 # A code for a missing value repeats so often, in a column of so many different values. It is so
@@ -51,6 +57,18 @@ def about_sentinel(what: str, code: Any, kind: str = "number") -> str:
         f"{what} has the {kind} {code}, far from all others or far more often; if it stands for a "
         f"missing value, leave it empty (NaN{option}), or if it is a target drop such rows"
     )
+
+
+def about_limits(texts: list[str]) -> str:
+    """Say what is lost where texts such as <0.5 tell no more than a limit, else ""."""
+    told = []
+    for limit, (which, biased, instead) in LIMITS.items():
+        if some := [text for text in texts if re.match(limit, text)]:
+            told.append(
+                f"the {which} values are lost, {len(some):,} such as {some[0]!r}, and the others "
+                f"are too {biased} on average; write {instead} in place of each"
+            )
+    return "; ".join(told)
 
 
 def sentinel_of(values: Doubles, *, of_targets: bool = False) -> float | None:

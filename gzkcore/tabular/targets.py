@@ -42,21 +42,24 @@ def _tells(values: Values, y: Values, line: bool) -> bool:
     """Say whether y is an exact linear function of a column, or has one value for each of it."""
     there = ~missing_of(values)
     values, y = values[there], y[there]
-    if 2 * len(y) < len(there):
+    if 2 * len(y) < len(there) or not (_on_line if line else _one_to_one)(values, y):
         return False
-    if line:
-        x, rest = (each / max(np.abs(each).max(), 1e-300) for each in (values, y))
-        x, rest = x - x.mean(), rest - rest.mean()
-        left = rest - (x @ rest) / max(float(x @ x), 1e-300) * x
-        if np.linalg.norm(left) > SAME * np.linalg.norm(rest):
-            return False
-    for some in [] if line else [slice(FIRST), slice(None)]:
+    return bool(len(y) - np.unique(y, return_counts=True)[1].max() >= FEWEST)
+
+
+def _on_line(values: Doubles, y: Doubles) -> bool:
+    x, y = (each / max(np.abs(each).max(), 1e-300) for each in (values, y))
+    x, y = x - x.mean(), y - y.mean()
+    left = y - (x @ y) / max(float(x @ x), 1e-300) * x
+    return bool(np.linalg.norm(left) <= SAME * np.linalg.norm(y))
+
+
+def _one_to_one(values: Values, y: Values) -> bool:
+    for some in (slice(FIRST), slice(None)):
         pairs = {*zip(values[some].tolist(), y[some].tolist(), strict=True)}
         if {len({*one}) for one in zip(*pairs, strict=True)} != {len(pairs)}:
             return False
-        if len(pairs) * FEWEST > len(y):
-            return False
-    return bool(len(y) - np.unique(y, return_counts=True)[1].max() >= FEWEST)
+    return len(pairs) * FEWEST <= len(y)
 
 
 def about_angles(name: str, y: Doubles) -> Remark | None:
