@@ -43,8 +43,8 @@ REMEDIES = {
     ),
     "numbers": "for numbers write all in one unit, or remove it, and convert them",
     "codes": (
-        "numbers that begin with 0, or are equal as doubles, are text; for numbers choose so, by "
-        "columns=, or in the command by --as, for a target by --regress"
+        "what begins with 0, or equals others as a double, is text; for numbers choose so: "
+        "columns={'NAME': 'number'}, --as NAME=number, or --regress for a target"
     ),
     "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }

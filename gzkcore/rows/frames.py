@@ -390,7 +390,7 @@ def _of_text(
     codes = codes_in(values[there]) if kind in (None, NUMBER) and name not in table.padded else {}
     if codes and kind == NUMBER:
         row = next(row for row, text in enumerate(texts) if text in codes)
-        mend = "name what the column is: --as COLUMN=category or number"
+        mend = "tell gzkcore fit what the column is: --as COLUMN=category or number"
         raise table.bad_value(int(rows[row]), name, texts[row], NO_CODE, mend=mend)
     if kind in (None, NUMBER) and not codes:
         is_text = {text: np.isnan(as_number(text)) for text in plain.values()}

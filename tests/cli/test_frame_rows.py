@@ -549,6 +549,7 @@ def test_late_rows_are_told_of_all_their_kinds(capsys):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["000", 2**60])
 def test_groups_are_told_apart_as_they_are_written(capsys, plain, first):
     of = [f"{first}{i % 20}" if first == "000" else first + i % 20 for i in range(500)]
@@ -682,12 +683,13 @@ def test_a_kind_of_column_may_be_chosen(capsys):
     assert np.abs(told - y).max() < 0.1
 
 
+@pytest.mark.slow
 def test_new_rows_are_read_as_the_codes_or_numbers_of_the_fit(capsys):
     codes = [f"{i:03}" for i in range(40)]
     write("data.csv", {"code": codes, "x": range(40), "y": range(40)})
     fit = ["fit", "data.csv", "--target", "y", *UNTESTED, *QUICK]
     notes = run(capsys, *fit)["notes"]
-    assert "column 'code' is left out: it holds texts such as '000'; numbers that begin with 0" in (
+    assert "column 'code' is left out: it holds texts such as '000'; what begins with 0" in (
         " ".join(notes)
     )
     predict = ["predict", "model.gzk", "data.csv", "--output", "new.csv", "--force"]
@@ -696,7 +698,7 @@ def test_new_rows_are_read_as_the_codes_or_numbers_of_the_fit(capsys):
     write("data.csv", {"code": range(40), "x": range(40), "y": range(40)})
     run(capsys, *fit, "--force")
     write("data.csv", {"code": [*range(39), "007"], "x": range(40)})
-    assert "data row 40, column 'code': the value is '007', which is not a number, since it" in (
+    assert "data row 40, column 'code': the value is '007', which is not a number: it begins" in (
         refuse(capsys, *predict)
     )
 
