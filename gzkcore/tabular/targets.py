@@ -11,7 +11,7 @@ from gzkcore.rows.values import Values, missing_of
 
 from .columns.column import Column
 
-FEWEST = 10  # rows of each label, and beside the most frequent target, that a copy agrees with
+FEWEST = 30  # rows of each label, and beside the most frequent target, that a copy agrees with
 SAME = 1e-5  # An exact linear function leaves no larger part of the targets' spread.
 FIRST = 1000  # So many rows tell of most columns that they are no copies.
 ANGLES = re.compile(

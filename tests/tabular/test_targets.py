@@ -10,9 +10,9 @@ from gzkcore.tabular.table_encoder import TableEncoder
 from gzkcore.tabular.targets import about_angles, about_negative, doubt_copies
 
 RNG = np.random.default_rng(0)
-N = 60
+N = 120
 Y = RNG.gamma(2.0, size=N)
-LABELS = Y > 1.5
+LABELS = np.median(Y) < Y
 OTHERS = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.choice([*"uvw"], N)})
 
 
@@ -49,7 +49,7 @@ def test_a_column_that_copies_the_target_is_told(column, y, labels):
         (RNG.permutation(Y), Y, None),
         (np.where(np.arange(N) % 5 == 0, Y, np.nan), Y, None),
         (np.arange(N) == 3, 1.0 * (np.arange(N) == 3), None),  # may be chance
-        (np.arange(N) // 2, Y, np.arange(N) // 2),  # two rows of each
+        (np.arange(N) // 9, Y, np.arange(N) // 9),  # few rows of each
         (RNG.permutation(LABELS), Y, LABELS),
         (np.where(LABELS, RNG.choice(["x", "y"], N), "z"), Y, LABELS),  # a finer division
     ],
