@@ -65,6 +65,17 @@ def test_feather_lines_of_json_and_zipped_text():
         open_table("data.csv.zip")
 
 
+def test_text_that_polars_writes_to_feather():
+    polars = pytest.importorskip("polars")
+    kinds = {"text": polars.String, "level": polars.Categorical, "rank": polars.Enum(["b", "a"])}
+    frame = polars.DataFrame({name: ["a", None, "b"] for name in kinds}).cast(kinds)
+    frame.write_ipc("data.feather")
+    table = open_table("data.feather")
+    values = read_frame(table, [*kinds], lambda *_: None).frame.values
+    assert [values[name].tolist() for name in kinds] == [["a", None, "b"]] * 3
+    assert table.orders == {"rank": ["b", "a"]}
+
+
 def test_a_folder_of_parquet():
     Path("all/year=2023").mkdir(parents=True)
     Path("all/year=2024").mkdir(parents=True)
