@@ -316,7 +316,7 @@ def _times_of(values: Doubles, variable: Any) -> tuple[Any, str]:
     from netCDF4 import num2date
 
     units = str(getattr(variable, "units", ""))
-    own = str(getattr(variable, "calendar", "standard")).lower()
+    own = str(getattr(variable, "calendar", "") or "standard").lower()
     if not OF_TIMES.search(units):
         return None, ""
     try:
