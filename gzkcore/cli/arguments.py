@@ -219,7 +219,7 @@ def _all_columns(
     table.require(dropped)
     left_out, named = {*dropped}, {*table.reading.keep, *kinds}
     chosen = [name for name in chosen if name not in left_out]
-    table.doubtful = [name for name in chosen if name not in named]
+    table.doubtful = {*chosen} - named
     for name in chosen:
         if target and table.twice.get(name) == target:
             raise ValueError(

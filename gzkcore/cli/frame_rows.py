@@ -21,13 +21,14 @@ from gzkcore.rows.frames import (
     read_frame,
     typed,
 )
+from gzkcore.rows.index import is_comment
 from gzkcore.rows.text import NUMBER, TEXT
 from gzkcore.rows.values import LARGEST_WHOLE, Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.columns.category import doubt_of_texts
 from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
 from gzkcore.tabular.columns.kinds import KINDS
-from gzkcore.tabular.columns.left_out import is_no_column, reason_of
+from gzkcore.tabular.columns.left_out import reason_of
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -389,7 +390,7 @@ def _prepared(
     for column in cells:
         choice = chosen.get(column.name, "")
         column.chosen = choice if isinstance(choice, str) else "category"
-        is_none = column.name in table.doubtful and is_no_column(column)
+        is_none = column.name in table.doubtful and is_comment(column.name, column.values)
         reasons[column.name] = "index" if is_none else reason_of(column)
         if kinds[column.name] == TEXT and not (is_none or column.chosen):
             _tell_texts(column, whole[column.name], say)

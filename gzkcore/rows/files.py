@@ -176,7 +176,7 @@ class Table:
         self.orders: Mapping[str, list[Any]] = {}  # the levels of columns whose type orders these
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one
-        self.doubtful: list[str] = []  # columns that nobody named, which may be comments
+        self.doubtful: set[str] = set()  # columns that nobody named, which may be comments
         self.twice: dict[str, str] = {}  # new names of columns with the name of another, and that
         for name, count in collections.Counter(names).items():
             if count > 1:

@@ -115,7 +115,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         """
         forget(self)
         X = as_frame(X)
-        warn_of_order(X, y)
+        warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.classes_, labels = self._labels(X, y, sample_weight)
         if len(self.classes_) < 2:
             raise ValueError(

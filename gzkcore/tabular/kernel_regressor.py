@@ -184,7 +184,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         """
         forget(self)
         X = as_frame(X)
-        warn_of_order(X, y)
+        warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
         if not is_source(X):
             if y is None:
                 raise ValueError(

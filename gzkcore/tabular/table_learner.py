@@ -451,16 +451,17 @@ def _chosen(
     return best
 
 
-def warn_of_order(X: Any, y: Any) -> None:
-    """Warn where y has the index of X in another order."""
-    if not all(hasattr(getattr(table, "index", None), "equals") for table in (X, y)):
-        return
-    if not X.index.equals(y.index) and {*X.index} == {*y.index}:
-        warn(
-            "y has the index of X in another order, and its values are taken in their own order; "
-            "if they belong to the rows of that index, pass y.loc[X.index]",
-            UserWarning,
-        )
+def warn_of_order(X: Any, **others: Any) -> None:
+    """Warn where y, weights or groups have the index of X in another order."""
+    for name, values in others.items():
+        if not all(hasattr(getattr(table, "index", None), "equals") for table in (X, values)):
+            continue
+        if not X.index.equals(values.index) and {*X.index} == {*values.index}:
+            warn(
+                f"{name} has the index of X in another order, and its values are taken in their "
+                f"own order; if they belong to the rows of that index, pass {name}.loc[X.index]",
+                UserWarning,
+            )
 
 
 def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float) -> str:

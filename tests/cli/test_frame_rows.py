@@ -661,6 +661,13 @@ def test_a_comment_beside_the_table_does_not_predict():
     assert f'left out, since {why}: Unnamed: 1,""' in said
 
 
+def test_a_column_without_a_name_may_predict(capsys):
+    a = [*range(5)] * 8
+    write("data.csv", {"b": np.square(range(40)), "": a, "y": a})
+    found = run(capsys, "fit", "data.csv", "--target", "y", *UNTESTED, *QUICK)
+    assert found["columns"] == ["b", ""]
+
+
 def test_a_kind_of_column_may_be_chosen(capsys):
     rng = np.random.default_rng(0)
     codes = rng.choice(["01", "1", "001", "7"], 80)

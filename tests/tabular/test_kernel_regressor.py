@@ -265,6 +265,9 @@ def test_targets_in_another_order_of_the_same_index_are_told():
     y = pd.Series(np.arange(4.0), index=[*"abdc"])
     with pytest.warns(UserWarning, match="y has the index of X in another order"):
         KernelRegressor().fit(X, y)
+    for name in ("sample_weight", "groups"):
+        with pytest.warns(UserWarning, match=f"{name} has the index .* pass {name}.loc"):
+            KernelRegressor().fit(X, y.to_numpy(), **{name: y + 1})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelRegressor().fit(X, y.reset_index(drop=True))
