@@ -132,8 +132,9 @@ def predict(
             done = _predict_table(table, output, predictor, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, predictor)
-        row = "data row {}" if data is not None else "cell {}"
-        notes += [remark for drift in drifts for remark in drift.remarks(row, 1)]
+        if data is not None or window is not None:  # others are around the places of the fit
+            row = "data row {}" if data is not None else "cell {}"
+            notes += [remark for drift in drifts for remark in drift.remarks(row, 1)]
     result: dict[str, Any] = {
         "output": str(output),
         **done,

@@ -50,7 +50,7 @@ def test_predict_says_which_values_are_new(capsys):
     Path("new.csv").write_text("a,b\n1,x\n2,Z\n3,\n4,w\n")
     result = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")
     missing, new = result["notes"]
-    assert missing.startswith("Note: column 'b' has no value in 1 of 4 rows, but had one in every")
+    assert missing.startswith("Note: column 'b': no value in 1 of 4 rows, but in every")
     assert new == (
         "Note: column 'b' has levels that the fit did not see, in 2 rows, such as 'Z': they are "
         "unknown"

@@ -48,7 +48,7 @@ def test_a_power_of_ten(fitted, factor):
     new = factor * np.append(fitted[:50], np.nan)
     named = f"divided by {factor}" if factor > 1 else f"multiplied by {1 / factor:.0f}"
     missing, found = told(fitted, new)
-    assert "column 'x' has no value in 1 of 51 rows" in missing
+    assert "column 'x': no value in 1 of 51 rows" in missing
     assert f"; {named} they are like the fit{UNIT}" in found
     for others in (2.2 * new, new + factor * 1000 * fitted.max(), 0 * new + factor * fitted[0]):
         assert not any("like the fit" in each for each in told(fitted, others))
@@ -71,14 +71,14 @@ def test_a_code_for_missing_values_near_the_others():
 
 
 @pytest.mark.parametrize(("fitted", "new", "filled"), [
-    (KILOGRAMS, [np.nan, 50.0, np.nan], "its median is taken"),
-    (DAYS, [pd.NaT, DAYS[3], pd.NaT], "its median is taken"),
+    (KILOGRAMS, [np.nan, 50.0, np.nan], "the median is taken"),
+    (DAYS, [pd.NaT, DAYS[3], pd.NaT], "the median is taken"),
     (["a", "b", "c"] * 9, [None, "a", ""], "it is unknown there"),
     ([True, False] * 9, [None, True, None], "it is unknown there"),
 ], ids=["numbers", "dates", "levels", "booleans"])  # fmt: skip
 def test_values_that_only_new_rows_lack(fitted, new, filled):
-    what = "column 'x' has no value in 2 of 3 rows, but had one in every row of the fit"
-    assert told(fitted, new) == [f"{what}: {filled}"]
+    what = "column 'x': no value in 2 of 3 rows, but in every row of the fit"
+    assert told(fitted, new) == [f"{what}; {filled}"]
     assert told([*fitted, None], new) == []
 
 
@@ -92,6 +92,14 @@ def test_numbers_that_have_no_logarithm(value):
     with_zeros = np.where(np.arange(200) % 50 == 0, 0.0, skewed)
     assert bool(told(with_zeros, [*skewed[:30], value])) == (value < 0)
     assert told(KILOGRAMS, [*KILOGRAMS[:30], value]) == []
+
+
+def test_longitudes_that_are_counted_otherwise():
+    lon = RNG.uniform(-180, 180, 200)
+    encoder = TableEncoder().fit(pd.DataFrame({"start_lon": lon, "x": lon}))
+    with pytest.warns(UserWarning, match="'start_lon' is outside .* count all from one") as caught:
+        encoder.transform(pd.DataFrame({"start_lon": lon % 360, "x": lon}))
+    assert len(caught) == 1
 
 
 def places_told(fitted, new):
@@ -113,11 +121,10 @@ def test_places_far_from_those_of_the_fit():
     new.loc[7], new.loc[9] = [51.5, 0.0], [40.5, 360.0]
     new.loc[3, "lat"] = np.nan
     missing, far = places_told(fitted, new)
-    what = "the place of columns 'lat' and 'lon'"
-    assert missing.startswith(f"{what} has no value in 1 of 50 rows, but had one in every row of")
+    assert missing.startswith("columns 'lat', 'lon': no value in 1 of 50 rows, but in every row")
     assert far == (
-        f"{what} is far from all of the fit in 2 of 50 rows, first 51.5, 0 in row 7; predictions "
-        "there are extrapolated"
+        "columns 'lat', 'lon': far from all places of the fit in 2 of 50 rows, first 51.5, 0 in "
+        "row 7; predictions there are extrapolated"
     )
     alone = pd.DataFrame({"lat": [np.nan], "lon": [-100.0]})
     assert len(places_told(fitted, alone)) == 1

@@ -573,7 +573,7 @@ def test_a_missing_place_is_in_the_middle():
     encoder = TableEncoder().fit(table)
     new = pd.DataFrame({"lat": [np.nan], "lon": [10.0]})
     middle = pd.DataFrame({"lat": [table["lat"].median()], "lon": [10.0]})
-    with pytest.warns(UserWarning, match="the place of columns 'lat' and 'lon' has no value in 1"):
+    with pytest.warns(UserWarning, match="columns 'lat', 'lon': no value in 1"):
         encoded = encoder.transform(new)
     np.testing.assert_allclose(encoded, encoder.transform(middle))
 
@@ -859,7 +859,7 @@ def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
     encoder = TableEncoder().fit(table)
     with pytest.raises(ValueError, match=words):
         encoder.transform(table[:1].assign(**{fitted: given}))
-    with pytest.warns(UserWarning, match=f"column '{fitted}' has no value in 1 of 1 row"):
+    with pytest.warns(UserWarning, match=f"column '{fitted}': no value in 1 of 1 row"):
         encoder.transform(table[:1].assign(**{fitted: [None]}))
 
 

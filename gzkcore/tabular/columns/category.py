@@ -196,7 +196,7 @@ class LevelDrift(Drift):
             return missing
         rows = counted(self.n_new, "row")
         sentence = (
-            f"{self.column.told} has levels that the fit did not see, in {rows}, such as "
+            f"column {self.column.name!r} has levels that the fit did not see, in {rows}, such as "
             f"{self.example!r}: they are unknown"
         )
         return [*missing, Remark("new levels", self.column.names, sentence)]

@@ -11,7 +11,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.state import ints, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, named_columns
 from gzkcore.rows.text import TEXT
 from gzkcore.rows.values import Values
 
@@ -36,9 +36,9 @@ class Drift:
         """Return what is unlike the fit; rows are counted from `start`."""
         if not self.n_missing:
             return []
-        told, rows = self.column.told, f"{self.n_missing:,} of {counted(self.n_rows, 'row')}"
-        missing = f"{told} has no value in {rows}, but had one in every row of the fit"
-        return [Remark("missing", self.column.names, f"{missing}: {self.column.FILLED}")]
+        names, rows = self.column.names, f"{self.n_missing:,} of {counted(self.n_rows, 'row')}"
+        sentence = f"{named_columns(names)}: no value in {rows}, but in every row of the fit"
+        return [Remark("missing", names, sentence, self.column.FILLED)]
 
 
 class Column(ABC):
@@ -64,7 +64,7 @@ class Column(ABC):
     kind: ClassVar[str]
     HOLDS: ClassVar[tuple[str, ...]] = ()  # what cells of this kind hold
     CHOICES: ClassVar[tuple[str, ...]] = ()  # by which users may choose this kind
-    FILLED: ClassVar[str] = "its median is taken"  # what is done without a value
+    FILLED: ClassVar[str] = "the median is taken"  # what is done without a value
     IN_FILES: ClassVar[str] = TEXT  # what files must hold for it, see `gzkcore.rows.frames`
     doubts: Sequence[Remark] = ()
 
@@ -78,11 +78,6 @@ class Column(ABC):
     def name(self) -> str:
         """The name of the only, or the first, input column."""
         return self.names[0]
-
-    @property
-    def told(self) -> str:
-        """The column in a sentence."""
-        return f"column {self.name!r}"
 
     @classmethod
     def of(cls, cells: Cells) -> "Column | None":

@@ -19,7 +19,7 @@ from gzkcore._util.state import doubles, flag, number, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.rows.dates import DAY_SECONDS, about_days
-from gzkcore.rows.degrees import AXES
+from gzkcore.rows.degrees import AXES, LONGITUDE, axis_of
 from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
 from gzkcore.sphere.globe import from_west
@@ -292,6 +292,8 @@ class NumberDrift(Drift):
         far, outside, tiny = beyond > high - low, beyond > 0, np.abs(halves) < small / SMALLER
         no_logarithm = outside & (halves <= 0) & (column.unit > 0 <= low)
         unlike = {"far": far, "outside": outside, "small": tiny, "no logarithm": no_logarithm}
+        if axis_of(column.name) == LONGITUDE:
+            unlike["turned"] = outside & (from_west(values, column.low) <= column.high)
         for how, those in unlike.items():
             if those.any():
                 place = int(np.argmax(those))
@@ -320,6 +322,7 @@ class NumberDrift(Drift):
         if not how and self.are_one["outside"] and self.counts["outside"] >= FEWEST_CODES:
             how = "outside" if self.first["outside"][0] in CODES and not are_dates else ""
         how = how or "no logarithm" * bool(self.counts["no logarithm"])
+        how = "turned" if self.counts["turned"] else how
         if not how:
             return missing
         n, (value, place) = self.counts[how], self.first[how]
@@ -329,6 +332,8 @@ class NumberDrift(Drift):
             remedy = "if it stands for a missing value, leave it empty"
         elif usual:
             remedy = f"{self._factor()}if it is in another unit, convert it"
+        if how == "turned":
+            remedy = "longitudes that differ by 360 are not in it: count all from one meridian"
         low, high, example = map(column.shown, (column.low, column.high, value))
         what = f"{'far ' * (how == 'far')}outside the range of the fit, {low} to {high},"
         if how == "small":
@@ -337,7 +342,7 @@ class NumberDrift(Drift):
             what = "0 or below, where the fit took logarithms of positive numbers,"
             remedy = "leave missing values empty, or choose 'linear' for the column in the fit"
         of, where = counted(self.n_values, "value"), row.format(place + start)
-        unlike = f"{column.told} is {what} in {n:,} of {of}, first {example} in {where}"
+        unlike = f"column {column.name!r} is {what} in {n:,} of {of}, first {example} in {where}"
         return [*missing, Remark("unlike the fit", column.names, unlike, remedy)]
 
     def _factor(self) -> str:

@@ -17,13 +17,12 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.state import doubles, sequence, stored, text
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, named_columns
 from gzkcore.features.base import plain_output
 from gzkcore.rows.degrees import AXES, NAMES
 from gzkcore.rows.text import NUMBER
 from gzkcore.rows.values import Values
 from gzkcore.sphere.globe import EARTH_KM, LatLonToSphere, from_west, off_globe, widest_gap
-from gzkcore.tabular.remarks import done
 
 from .cells import NUMBERS, Cells
 from .column import Column, Drift
@@ -62,7 +61,6 @@ class Place(Column):
         fill=doubles(2), forms=sequence(sequence(text()), 2), among=doubles(None, 3).if_there()
     )
     kind = "place"
-    FILLED = "the median place is taken"
     IN_FILES = NUMBER
 
     among: Doubles | None = None
@@ -73,11 +71,6 @@ class Place(Column):
         self.fill = np.array([latitude.fill, longitude.fill])
         self.forms = [latitude.form, longitude.form]
         self.among = spread_out(on_sphere(degrees[:: 1 + (len(degrees) - 1) // LOOKED_AT]))
-
-    @property
-    def told(self) -> str:
-        """The place in a sentence."""
-        return f"the place of columns {' and '.join(map(repr, self.names))}"
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return three groups, of a coordinate each."""
@@ -111,7 +104,7 @@ class Place(Column):
     def remarks(self) -> list[Remark]:
         """Return that the columns are a place."""
         in_order = [self.names[i] for i in np.argsort(self.inputs)]
-        return [done("places", ", ".join(in_order), "treated as places on the globe")]
+        return [Remark("places", in_order, "treated as places on the globe")]
 
     def _filled(self, values: Doubles) -> Doubles:
         return np.where(np.isnan(values), self.fill, values)
@@ -132,7 +125,9 @@ class PlaceDrift(Drift):
         distances, _ = self.among.query(self.column.encode(values))
         far = np.flatnonzero((distances > self.limit) & ~unknown.any(axis=1))
         if far.size and not self.n_far:
-            self.first = "{:g}, {:g}".format(*values[far[0]]), self.n_rows + int(far[0])
+            latitude, longitude = values[far[0]]
+            example = f"{latitude:g}, {from_west(longitude):g}"
+            self.first = example, self.n_rows + int(far[0])
         self.n_far += far.size
         super().add(values, unknown)
 
@@ -142,8 +137,8 @@ class PlaceDrift(Drift):
         if not self.n_far:
             return missing
         rows, where = counted(self.n_rows, "row"), row.format(place + start)
-        far = f"{self.column.told} is far from all of the fit in {self.n_far:,} of {rows}"
-        sentence = f"{far}, first {example} in {where}"
+        far = f"far from all places of the fit in {self.n_far:,} of {rows}"
+        sentence = f"{named_columns(self.column.names)}: {far}, first {example} in {where}"
         remedy = "predictions there are extrapolated"
         return [*missing, Remark("unlike the fit", self.column.names, sentence, remedy)]
 
