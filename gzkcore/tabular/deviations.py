@@ -25,6 +25,7 @@ from .varying_noise import VaryingNoise, varying_noise
 NORMAL_95 = 1.959964  # 95 % of a normal distribution is within so many standard deviations.
 LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # Factors of standard deviations are between these.
 MOST_OF_INCOMPLETE = 100.0  # Factors of rows with a missing number are no larger.
+IN_GAPS = 1.5  # Most rows in a gap have at least so many times the usual variance.
 FEWEST_INCOMPLETE = 20  # Fewer held-out rows with a missing number don't tell a factor.
 SAME_FACTOR = 1.05  # Rows with a missing number have the factor of others up to so many times it.
 # With fewer held-out rows than this, standard deviations are never narrowed. Of 24 samples of 5 and
@@ -120,7 +121,7 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     `groups` number the columns, alike those that share a length of varying noise, and are None
     where the noise is not to vary.
     """
-    trials, best, form, edge, incomplete = choice
+    trials, best, form, edge, blocks, incomplete = choice
     if form.is_whole:  # with more rows variances take many solves
         trials = trials.thinned(HELD_ROWS, trials.report)
     errors, spreads, places = [], [], []
@@ -153,8 +154,10 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
     deviations.factors = np.clip(factors(gaps if gaps.all() else ~gaps), least, MOST_WIDENING)
     trials.report.say(_about_widening(deviations.factors))
+    for splits in blocks:
+        _widen_outer(deviations, trials.on(splits, trials.report), best, form.trial, IN_GAPS)
     if edge is not None:
-        _widen_beyond(deviations, trials.on([edge.split], trials.report), best, form.trial)
+        _widen_outer(deviations, trials.on([edge.split], trials.report), best, form.trial)
     if not incomplete.any() or gaps.all():
         return deviations
     if gaps.sum() < FEWEST_INCOMPLETE:
@@ -170,23 +173,37 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     return deviations
 
 
-def _widen_beyond(
-    deviations: Deviations, trials: Trials, best: Candidate, new_model: NewModel
-) -> None:
-    """Make standard deviations beyond the rows as large as errors at the edge."""
-    of_edge = replace(best, of_splits=[best.kernel])
-    ((model, mean, std, test),) = trials.predictions(of_edge, new_model, return_std=True)
-    if not test.size:
+def _widen_outer(
+    deviations: Deviations, trials: Trials, best: Candidate, new_model: NewModel,
+    least: float = 0.0,
+) -> None:  # fmt: skip
+    """Make standard deviations beyond the rows, or between them, as large as errors there.
+
+    If most rows held out have less than `least` times the usual variance, none is in a gap.
+    """
+    alike = replace(best, of_splits=[best.kernel for _ in trials.splits])
+    errors, spreads, places = [], [], []
+    for model, mean, std, test in trials.predictions(alike, new_model, return_std=True):
+        spread = Spread.of(model, np.asarray(std))
+        if not test.size or np.mean(spread.variances >= least * deviations.usual) < 0.5:
+            return
+        errors.append((mean - trials.Y[test]) / deviations.varying(trials.X[test]))
+        spreads.append(spread)
+        places.append(test)
+        del model
+    missed, spread = np.concatenate(errors), Spread.joined(spreads)
+    usual, factors = deviations.usual, deviations.factors
+    weights = trials.weights(np.concatenate(places))
+    outer = outer_widening(missed, spread, usual, factors, weights)
+    before = np.maximum(deviations.outer, factors)
+    if least and (outer <= before).all():
         return
-    errors, spread = mean - trials.Y[test], Spread.of(model, np.asarray(std))
-    errors /= deviations.varying(trials.X[test])
-    usual, factors, weights = deviations.usual, deviations.factors, trials.weights(test)
-    outer = np.maximum(outer_widening(errors, spread, usual, factors, weights), factors)
-    deviations.outer = outer
-    within = 100 * np.mean(np.abs(errors) <= NORMAL_95 * spread.widened(factors, usual, outer))
+    outer = deviations.outer = np.maximum(outer, before)
+    within = 100 * np.mean(np.abs(missed) <= NORMAL_95 * spread.widened(factors, usual, outer))
+    where, those = ("In gaps between", "of blocks") if least else ("Beyond", "at the edge")
     trials.report.say(
-        f"Beyond the rows standard deviations are multiplied by {listed(outer)}, at most "
-        f"{MOST_WIDENING:g}; so {within:.0f} % of the rows at the edge are within 1.96 of them."
+        f"{where} the rows standard deviations are multiplied by {listed(outer)}, at most "
+        f"{MOST_WIDENING:g}; so {within:.0f} % of the rows {those} are within 1.96 of them."
     )
 
 

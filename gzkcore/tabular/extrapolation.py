@@ -5,6 +5,9 @@ without a linear trend, some models are absurd elsewhere: the shape of a kernel 
 that are hardly worse than the best are judged by rows at the edge, held out together: the latest
 tenth by a date, else the tenth that lies farthest from the middle of the columns that matter. Some
 hundred rows suffice, since models differ much there.
+
+Nor do rows held out at random tell of gaps between the rows, such as a day of which nothing is
+known. For these, whole blocks are held out: days, places, or stretches of a column.
 """
 
 import math
@@ -33,6 +36,9 @@ MOST_ROWS = 800  # Models are compared on at most so many rows.
 FEWEST_ROWS = 10  # Fewer rows have no edge.
 # One row in ONE_IN is at the edge; of fewer than 50 rows five are, but no more than a fifth.
 ONE_IN = 10
+# Blocks are such shares of the range of a column, or the rows of a value that many rows share. Of
+# three consecutive blocks one is held out.
+STRETCHES, ONE_BLOCK_IN = (1 / 40, 1 / 10), 3
 MOST_AT_EDGE = 1 / 3  # Rows as far as the nearest one at the edge are there too, up to this share.
 ROUNDED_AXIS = 1e-8  # Axes with a smaller share of the largest singular value are rounding errors.
 # A model ties with the best if its error is at most TIE times as large, and larger by no more than
@@ -52,8 +58,8 @@ class Edge:
     @classmethod
     def of(cls, trials: Trials, groups: Groups, best: Candidate) -> "Edge | None":
         """Return the edge of some rows; None without numbers that matter."""
-        shares = trials.X.var(axis=0) * np.square(best.kernel.scale())
-        matter = shares >= LITTLE * shares.sum()
+        shares = _shares(trials, best)
+        matter = shares >= LITTLE
         dates, numbers = (groups.columns_of(kind) for kind in ("date", "number"))
         rows = at_most(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
         if len(rows) < FEWEST_ROWS:
@@ -88,6 +94,31 @@ class Edge:
             f"{sentence} Rows held out at random hardly tell some models apart; by the rows beyond "
             f"alpha={chosen.alpha:.2g}{trend} is chosen among these."
         )
+
+
+def gaps_in(trials: Trials, groups: Groups, best: Candidate) -> list[list[TrainTest]]:
+    """Return ways to hold out blocks between other rows, each as splits.
+
+    Blocks lie along the date, the place and the number with which predictions change most.
+    """
+    rows = at_most(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
+    shares, ways = _shares(trials, best), []
+    for columns in filter(len, map(groups.columns_of, ("date", "place", "number"))):
+        along = trials.X[rows, columns[np.argmax(shares[columns])]]
+        values, block = np.unique(along, return_inverse=True)
+        blocks = [block] if 2 * len(values) <= len(rows) else []
+        stretches = [share * np.ptp(values) for share in STRETCHES if share * len(values) >= 1]
+        for block in [*blocks, *(np.floor((along - values[0]) / size) for size in stretches)]:
+            inner = (block > 0) & (block < block.max())
+            held = [inner & (block % ONE_BLOCK_IN == turn) for turn in range(ONE_BLOCK_IN)]
+            ways.append([(rows[~out], rows[out]) for out in held if out.any()])
+    return [splits for splits in ways if splits]
+
+
+def _shares(trials: Trials, best: Candidate) -> Doubles:
+    """Return the share of each encoded column in the mean squared change of predictions."""
+    rates = trials.X.var(axis=0) * np.square(best.kernel.scale())
+    return np.asarray(rates / rates.sum())
 
 
 def _leverages(columns: Doubles) -> Doubles:

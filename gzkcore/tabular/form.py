@@ -14,6 +14,7 @@ from gzkcore._util.typing import Integers
 from gzkcore._util.wording import as_plain, counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
+from gzkcore.learn.held_out import TrainTest
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.solve.cost import Room
@@ -75,6 +76,7 @@ class Choice(NamedTuple):
     best: Candidate
     form: Form
     edge: Edge | None
+    gaps: list[list[TrainTest]]  # ways to hold out blocks of rows
     incomplete: NDArray[np.bool_]  # which rows have a missing number
 
 

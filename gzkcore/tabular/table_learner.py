@@ -51,7 +51,7 @@ from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import SolveProgress
 
-from .extrapolation import Edge, choose_by_edge
+from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
 from .form import AUTO, FORMS, Choice, Form, asked_form, best_form
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
@@ -270,7 +270,8 @@ class TableLearner(BaseEstimator):
         if best is None:
             return
         form, edge = self._form(table, trials, best, seconds), None
-        if of == "y" and not one_length and form.is_whole and table.at_random(self.cv):
+        by_blocks = of == "y" and not one_length and form.is_whole and table.at_random(self.cv)
+        if by_blocks:
             edge = Edge.of(trials, groups, best)
         if edge is not None and (kernel is None or asks_targets(kernel)):
             at_random = best
@@ -282,7 +283,8 @@ class TableLearner(BaseEstimator):
             report.say("The errors are those of the whole kernel, which this model approximates.")
         self._on_progress("calibrating", None, "")
         incomplete = self.encoder_.incomplete(table.X)
-        self._calibrate(Choice(trials, best, form, edge, incomplete))
+        gaps = gaps_in(trials, groups, best) if by_blocks else []
+        self._calibrate(Choice(trials, best, form, edge, gaps, incomplete))
         self.kernel_ = best.kernel
         model = form.model(best.kernel, table.n_all)
         self._on_progress("fitting", None, "")

@@ -1,9 +1,10 @@
 """Factors of standard deviations, by the formulas, and what is said of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from gzkcore import reference
+from gzkcore import KernelRegressor, reference
 from gzkcore.tabular.deviations import (
     MOST_WIDENING,
     Spread,
@@ -79,3 +80,21 @@ def test_gains_are_those_of_the_reference():
 ])  # fmt: skip
 def test_the_report_says_how_deviations_were_corrected(factors, told):
     assert told in _about_widening(np.array(factors))
+
+
+@pytest.mark.slow
+def test_days_of_which_nothing_is_known_are_within_their_deviations():
+    rng, days, shops = np.random.default_rng(4), 100, 8
+    day, shop = np.repeat(np.arange(days), shops), np.tile(np.arange(shops), days)
+    shocks, levels = 8 * rng.standard_normal(days), 20 * rng.standard_normal(shops)
+    y = 100 + levels[shop] + 10 * np.isin(day % 7, (5, 6)) + 6 * np.sin(2 * np.pi * day / 365.25)
+    y += shocks[day] + 4 * rng.standard_normal(len(day))
+    price = rng.uniform(1, 2, len(day))
+    y -= 8 * price
+    date = pd.Timestamp("2021-01-01") + pd.to_timedelta(day, unit="D")
+    table = pd.DataFrame({"date": date, "shop": [f"shop{i}" for i in shop], "price": price})
+    new = np.isin(day, rng.choice(days, days // 10, replace=False))
+    model = KernelRegressor(random_state=0).fit(table[~new], y[~new])
+    mean, std = model.predict(table[new], return_std=True)
+    assert np.mean(abs(y[new] - mean) <= 1.96 * std) > 0.85
+    assert any("In gaps between the rows" in sentence for sentence in model.report_.sentences)
