@@ -172,7 +172,7 @@ class DotProductFunctions(FamilyFunctions):
         if cut.order is not None and cut.max_degree is not None:
             self.n_powers = cut.max_degree + 2 * cut.order
         elif count := self.kernel.n_derivatives():
-            self.n_powers = count
+            self.n_powers, self.reach = count, float(grid.max())  # polynomials do not fade
         present = np.flatnonzero(self.table(grid).max(axis=0) > math.sqrt(UNDERFLOW))
         highest = int(present[-1]) if present.size else 0
         self.n_degrees = 1 + (highest if dim > 1 else min(highest, 1))  # on a line: even and odd

@@ -90,12 +90,11 @@ class Term:
     weight: float = 1.0
 
     def reaches(self, tol: float) -> list[float]:
-        """Return for each factor the distance beyond which the term is below tol."""
+        """Return for each factor the distance beyond which the term is below tol of its bound."""
         unbounded = any(factor.power or math.isinf(factor.bound) for factor in self.factors)
         if unbounded or tol <= 0:
             return [math.inf] * len(self.factors)
-        most = abs(self.weight) * math.prod(factor.bound for factor in self.factors)
-        return [factor.reach(tol * factor.bound / most) for factor in self.factors]
+        return [factor.reach(tol * factor.bound) for factor in self.factors]
 
 
 TileForm: TypeAlias = list[Term]  # a sum

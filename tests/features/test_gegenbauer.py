@@ -1041,6 +1041,15 @@ def test_a_kernel_too_narrow_for_any_features_says_so_in_time():
     assert features.truncation_error_ > 0.99
 
 
+def test_polynomials_have_no_reach():
+    X = gaussian(50, 3)
+    near, far = (
+        GegenbauerFeatures(Polynomial(3, 1.0, 0.0), 100, random_state=0).fit_transform(size * X)
+        for size in (1.0, 1000.0)
+    )
+    np.testing.assert_allclose(far @ far.T / 1e18, near @ near.T, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize(("dim", "width", "error"), [(1, 64, 1e-8), (2, 256, 1e-3)])
 def test_one_row_far_out_takes_nothing_from_the_others(dim, width, error):
     """Functions reach the other rows, and not as far as any can: that took 12 s in one column."""

@@ -348,6 +348,17 @@ def test_tiles_beyond_the_reach_are_skipped(kernel, dtype):
         before = operator.n_tiles
 
 
+@pytest.mark.parametrize("weight", [1e-30, 1e-9, 1e30])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_skipping_is_relative_to_the_kernel(weight, dtype):
+    X = np.random.default_rng(0).uniform(0, 1e5, (2000, 1))
+    kernel, V = RationalQuadratic(2.0, 9.0), np.ones(2000)
+    weighted = KernelOperator(Sum([([0], kernel)], [weight]), X, dtype=dtype)
+    plain = KernelOperator(kernel, X, dtype=dtype)
+    np.testing.assert_allclose((weighted @ V) / weight, plain @ V, rtol=1e-6)
+    assert weighted.n_tiles == plain.n_tiles
+
+
 def test_a_tile_that_is_skipped_holds_less_than_the_bound():
     """Two far clusters: what is left out is what the kernel is there, and no more than tol."""
     X = np.concatenate([gaussian(256, 2, 0.01), gaussian(256, 2, 0.01, seed=1) + 3.0])
