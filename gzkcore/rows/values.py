@@ -278,6 +278,13 @@ def merges(values: Values) -> bool:
     return len({*values[large].tolist()}) > len({*doubles[large].tolist()})
 
 
+def seem_rounded(values: Doubles) -> bool:
+    """Say whether most numbers are ids from 2^53 on: they repeat, and don't end with zeros."""
+    large = values[np.abs(values) >= LARGEST_WHOLE]
+    repeat = np.unique(large).size <= large.size / 2
+    return repeat and 2 * large.size > values.size and bool(np.any(large % 1000))
+
+
 def as_doubles(columns: dict[str, Any], names: list[str], padded: Container[str] = ()) -> Doubles:
     """Turn Arrow columns of text or numbers into float64 (n, len(names)), NaN where that fails.
 
@@ -290,6 +297,8 @@ def as_doubles(columns: dict[str, Any], names: list[str], padded: Container[str]
     for j, name in enumerate(names):
         column = columns[name]
         try:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 column = pc.ascii_trim_whitespace(column)
                 if name not in padded and pc.any(begin_with_zeros(column)).as_py():

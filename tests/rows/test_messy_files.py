@@ -213,8 +213,11 @@ def saved(values, how):
 def test_codes_stay_text_in_every_format(values, how):
     if how == "xlsx" and isinstance(values[0], int):
         pytest.skip("a sheet has doubles")
-    frame = read_frame(open_table(saved(values, how)), ["a"], lambda *_: None).frame
-    assert frame["a"].tolist() == [*map(str, values)]
+    table = open_table(saved(values, how))
+    assert read_frame(table, ["a"], lambda *_: None).frame["a"].tolist() == [*map(str, values)]
+    if values[0] == "01":
+        with pytest.raises(ValueError, match="data row 1, column 'a': the value is '01', which is"):
+            list(table.batches(["a"]))
 
 
 def test_one_code_makes_a_whole_column_text(monkeypatch):

@@ -452,6 +452,17 @@ def test_new_numbers_that_doubles_merge_are_refused():
         encoder.transform(pd.DataFrame({"user": IDS}))
 
 
+def test_ids_that_are_rounded_already_are_told():
+    frame = pd.DataFrame(
+        {"user": np.array(IDS * 10, dtype=float), "density": [1.5e19, 2.5e20, 3e20] * 10}
+    )
+    with pytest.warns(
+        UserWarning, match="'user' holds numbers such as .*; pass ids as text"
+    ) as told:
+        TableEncoder().fit(frame)
+    assert len(told) == 1
+
+
 def test_text_that_begins_with_zeros_is_no_number():
     counter = pd.DataFrame({"id": [f"{i:04}" for i in range(100)], "x": np.arange(100.0)})
     with pytest.warns(UserWarning, match="'id' is left out: it holds texts such as '0000'; what"):

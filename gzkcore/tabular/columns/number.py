@@ -21,7 +21,7 @@ from gzkcore._util.wording import counted
 from gzkcore.rows.dates import DAY_SECONDS, about_days
 from gzkcore.rows.degrees import AXES, LONGITUDE, axis_of
 from gzkcore.rows.text import NUMBER
-from gzkcore.rows.values import Values, about_sentinel, sentinel_of
+from gzkcore.rows.values import Values, about_sentinel, seem_rounded, sentinel_of
 from gzkcore.sphere.globe import from_west
 from gzkcore.tabular.remarks import done
 
@@ -167,7 +167,7 @@ class Number(Column):
             self.mean, self.scale = float(scores.mean()), float(scores.std()) or 1.0
 
     def _doubt_values(self, there: Doubles, *, may_be_days: bool) -> None:
-        """Warn of a code for missing values, and of numbers that may be days."""
+        """Warn of a code for missing values, and of numbers that may be days or rounded ids."""
         if self.holds != NUMBERS:
             return
         if (code := sentinel_of(there)) is not None:
@@ -178,6 +178,10 @@ class Number(Column):
             example = f"{there[0]:.15g}"
             sentence = f"column {self.name!r} holds numbers such as {example}, which {seem}"
             self.doubt(Remark("days", self.names, sentence))
+        if may_be_days and seem_rounded(there):
+            seem = f"such as {there[0]:.0f}, which may be ids that doubles from 2^53 on round"
+            sentence = f"column {self.name!r} holds numbers {seem}"
+            self.doubt(Remark("rounded", self.names, sentence, "pass ids as text"))
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return the groups of encoded columns: the number, and whether it is missing."""
