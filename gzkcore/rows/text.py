@@ -44,8 +44,8 @@ MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
 MULTIPLE = "k, M or B"  # the unit of a column with such multiples
 CLOCK = ["clock"]  # the form of times such as 17:30, read as hours
 SPACES = " \u00a0\u2009\u202f'\u2019"  # spaces and apostrophes that separate thousands
-# Whole numbers that begin with 0 are codes, and so are, if others in the column equal them as
-# doubles, long numbers, and fractions that begin so, such as 05.10 beside 05.1.
+# Whole numbers that begin with 0 are codes. So are long numbers, and fractions such as 05.10, if
+# another text of the column is equal as a double.
 CODE = re.compile(rf"[-+]?0\d+(?:[{SPACES}]\d+)*", re.ASCII)
 LONG = re.compile(r"[-+]?\d{16,}(?:\.0*)?", re.ASCII)
 PADDED = re.compile(r"[-+]?0\d+\.\d*", re.ASCII)
@@ -138,12 +138,9 @@ def meaning_of(
 def codes_in(texts: Iterable[str]) -> set[str]:
     """Return the texts that would become numbers of others, or lose their zeros: codes."""
     different = {*texts}
-    doubtful = {
-        text: float(text) for text in different if LONG.fullmatch(text) or PADDED.fullmatch(text)
-    }
-    plain = [text for text in different if "e" not in text.lower()] if doubtful else []  # no 1e18
-    times = Counter(map(as_number, plain))
-    merged = {text for text, number in doubtful.items() if times[number] > 1}
+    doubtful = [text for text in different if LONG.fullmatch(text) or PADDED.fullmatch(text)]
+    times = Counter(as_number(text) for text in different if doubtful and "e" not in text.lower())
+    merged = {text for text in doubtful if times[float(text)] > 1}
     return merged | {*filter(CODE.fullmatch, different)}
 
 
