@@ -12,6 +12,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
+from gzkcore.cli.inputs import Inputs
 from gzkcore.rows.doubts import what_texts_seem
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
@@ -158,6 +159,14 @@ def test_places_are_numbers(capsys, globe, value):
     reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "other", "--lon", "lon")
     wrong = f"data row 1, column 'other': the value is '{value}', which is not a finite number"
     assert reason.startswith(f"data.csv: {wrong}")
+
+
+def test_longitudes_may_go_on_beyond_360():
+    write("data.csv", {"lat": [1, 2], "lon": [370, 190]})
+    inputs = Inputs({"lat": "number", "lon": "number"}, -180.0)
+    columns = {"lat": np.array([1.0, 2.0]), "lon": np.array([370.0, 190.0])}
+    frame = inputs.frame(open_table("data.csv"), np.arange(2), columns)
+    assert frame["lon"].tolist() == [10, -170]
 
 
 def test_places_with_letters_are_those_with_signs(capsys, globe):

@@ -95,6 +95,11 @@ def test_out_of_range(degrees, row, column, value, message):
         LatLonToSphere().transform(degrees)
 
 
+def test_text_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match="'40 N'; pass degrees as numbers, negative in the south"):
+        LatLonToSphere().fit([["40 N", "74 W"]])
+
+
 def test_bad_shapes():
     with pytest.raises(ValueError, match=r"X has n_features=3, but LatLonToSphere needs 2"):
         LatLonToSphere().fit(np.zeros((5, 3)))

@@ -97,7 +97,7 @@ def test_numbers_that_have_no_logarithm(value):
 def test_longitudes_that_are_counted_otherwise():
     lon = RNG.uniform(-180, 180, 200)
     encoder = TableEncoder().fit(pd.DataFrame({"start_lon": lon, "x": lon}))
-    with pytest.warns(UserWarning, match="'start_lon' is outside .* count all from one") as caught:
+    with pytest.warns(UserWarning, match="'start_lon' is outside .* count longitudes as") as caught:
         encoder.transform(pd.DataFrame({"start_lon": lon % 360, "x": lon}))
     assert len(caught) == 1
 

@@ -337,7 +337,7 @@ class NumberDrift(Drift):
         elif usual:
             remedy = f"{self._factor()}if it is in another unit, convert it"
         if how == "turned":
-            remedy = "longitudes that differ by 360 are not in it: count all from one meridian"
+            remedy = "360 degrees from there they are in it: count longitudes as the fit does"
         low, high, example = map(column.shown, (column.low, column.high, value))
         what = f"{'far ' * (how == 'far')}outside the range of the fit, {low} to {high},"
         if how == "small":
