@@ -21,6 +21,7 @@ THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or a phone number
 LARGEST_WHOLE = 2.0**53  # Doubles tell all smaller whole numbers apart.
 WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d*[1-9])?)\.?0*")
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
     {
@@ -338,4 +339,6 @@ def _text(value: Any) -> str:
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     text = unicodedata.normalize("NFC", str(value).strip())  # an accent may be a letter of its own
+    if moment := MOMENT.fullmatch(text):  # at midnight a day
+        return f"{moment[1]} {moment[2]}".removesuffix(" 00:00:00")
     return text.partition(".")[0] if WHOLE.fullmatch(text) else text

@@ -59,7 +59,7 @@ def test_a_date_may_be_a_number_and_a_number_a_date():
     assert Z.shape == (120, 1)
     texts = ["2024-12-31", "2025-01-01"] * 5
     assert column("category", texts)[0].kind == "category"
-    assert column("category", pd.to_datetime(texts))[0].first == "2024-12-31T00:00:00"
+    assert column("category", pd.to_datetime(texts))[0].first == "2024-12-31"
     assert column("date", texts)[0].kind == "date"
 
 
@@ -224,6 +224,16 @@ def test_new_rows_of_places_are_read_as_those_of_the_fit():
     with pytest.warns(UserWarning, match="as text, such as '.* °', read as"):
         Z = encoder.fit(german).transform(german[:1])
     np.testing.assert_allclose(Z[0, 2], np.sin(np.radians(table["north"][0])), atol=2e-4)
+
+
+def test_days_that_are_levels_are_spelt_in_one_way():
+    days = np.array(["2024-01-01", "2024-06-01", "2024-09-01"] * 10, dtype="M8[us]")
+    ways = [days, days.astype(object), days.astype("M8[D]").astype(str), days.astype(str)]
+    ways.append(pd.Categorical(pd.to_datetime(days)))
+    for fitted, new in itertools.permutations(ways, 2):
+        encoder = TableEncoder(columns={"a": "category"}).fit(pd.DataFrame({"a": fitted}))
+        assert encoder.columns_[0].levels == ["2024-01-01", "2024-06-01", "2024-09-01"]
+        assert encoder.transform(pd.DataFrame({"a": new})).any(axis=1).all()
 
 
 def test_moments_are_told_apart_below_a_second():

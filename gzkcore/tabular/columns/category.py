@@ -7,7 +7,8 @@ squared distance 1 of all others. A missing value, or empty text, is a level too
 an order also give their ranks as a number.
 
 Levels are compared as text, letters with accents however they are composed: True, 1 and 1.0 are
-equal, and so is the text True if a column had no other text than True and False, or 1 and 0.
+equal, and so is the text True if a column had no other text than True and False, or 1 and 0; a day
+is equal with 00:00:00 and without.
 """
 
 import math

@@ -131,8 +131,7 @@ class Cells:
         if self.holds != NUMBERS:  # seconds
             to = "M8[us]" if self.holds == DATES else "m8[us]"
             micros = np.round(np.where(self.missing, 0, self.values) * 1e6).astype(np.int64)
-            moments = [str(each).removesuffix(".000000") for each in micros.astype(to)]
-            values[~self.missing] = np.array(moments, dtype=object)[~self.missing]
+            values[~self.missing] = micros.astype(to).astype(str)[~self.missing]
         elif self.exact is not None:
             there = self.exact[~self.missing]
             is_float = there.dtype.kind == "f"  # 0.1 of single precision is 0.1
