@@ -89,12 +89,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     -----
     Categorical and boolean columns of a frame are categories, and so is text. Levels are compared
     as text: True, 1 and 1.0 are equal, and so is the text True if a column had no other text than
-    True and False, or 1 and 0; a day is equal with 00:00:00 and without. Dates and durations become seconds; dates without a time zone are UTC, and
-    `transform` warns if only those of the fit, or only new ones, have a zone. A column of text
-    holds dates if nearly every value is one, such as 2024-12-31, 31.12.2024 or Dec 31, 2024, as for
-    the command `gzkcore fit`. It holds numbers if nearly all share a unit (12.5 kmpl, 5 %), or if a
-    few texts are among numbers. Warnings say how it was read, and which text is taken as missing.
-    Otherwise it is a category.
+    True and False, or 1 and 0; a day is equal with 00:00:00 and without. Dates and durations become
+    seconds; dates without a time zone are UTC, and `transform` warns if only those of the fit, or
+    only new ones, have a zone. A column of text holds dates if nearly every value is one, such as
+    2024-12-31, 31.12.2024 or Dec 31, 2024, as for the command `gzkcore fit`. It holds numbers if
+    nearly all share a unit (12.5 kmpl, 5 %), or if a few texts are among numbers. Warnings say how
+    it was read, and which text is taken as missing. Otherwise it is a category.
 
     A level that `fit` did not see has zeros in all columns of its category. If a value is missing
     in a column that had no missing values in `fit`, it becomes the median. Both
