@@ -22,6 +22,9 @@ from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
 
+# Sizes of rows, at one of which features differ in any units.
+UNITS = 10.0 ** np.array([0, *(sign * power for power in range(3, 31, 3) for sign in (1, -1))])
+
 
 class Solved:
     """A fitted attribute that is computed at first access, which keeps `partial_fit` cheap."""
@@ -64,14 +67,15 @@ def new_features(
 def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
     """Raise unless fitted features are the same: sums of different features don't add up.
 
-    They are compared at some points that both take, or else as pickles.
+    They are compared at some points that both take, so far apart that features differ there, or
+    else as pickles.
     """
     if ours is theirs:
         return
     # Anywhere, then on the unit sphere, without a negative entry.
     anywhere = np.random.default_rng(0).standard_normal((3, n_columns))
     on_sphere = np.abs(anywhere) / np.linalg.norm(anywhere, axis=1, keepdims=True)
-    for points in (anywhere, on_sphere):
+    for points in (*(size * anywhere for size in UNITS), on_sphere):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -79,8 +83,10 @@ def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
         except ValueError:  # other points are needed
             continue
         a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in both)
-        same = a.shape == b.shape and np.allclose(a, b, equal_nan=True)
-        break
+        largest = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+        same = a.shape == b.shape and np.allclose(a, b, atol=1e-8 * largest, equal_nan=True)
+        if not same or np.abs(a[1:] - a[0]).max(initial=0.0) > 1e-3 * largest:
+            break
     else:
         same = pickle.dumps(ours) == pickle.dumps(theirs)
     if not same:

@@ -162,3 +162,17 @@ def test_units_of_learned_lengths(size):
         learn_kernel(s * X, s * y, "gaussian", random_state=0).kernel.gamma for s in (1.0, size)
     )
     np.testing.assert_allclose(found * size**2, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [*SIZES, 1.0])
+def test_features_are_told_apart_in_any_units(size):
+    X, y, _ = data()
+    model, other, same = (
+        RandomFeatureRidge(RandomFourierFeatures("gaussian", 50, random_state=seed)).fit(
+            size * X, y
+        )
+        for seed in (0, 1, 0)
+    )
+    with pytest.raises(ValueError, match="the models have different features"):
+        model.merge(other)
+    assert model.merge(same).moments_.n_rows == 160
