@@ -220,7 +220,8 @@ def _degrees(texts: Values, there: NDArray[np.bool_], some: list[str], axis: str
         return None
     values, own = np.full(len(texts), np.nan), degrees[1]
     values[there] = degrees[0]
-    least = int(np.nanargmin(values))
+    written = [row for row in np.flatnonzero(there) if np.isnan(as_number(texts[row]))]
+    least = written[int(np.nanargmin(values[written]))]
     what = f"holds {own}s as text, such as {texts[least]!r}, read as {values[least]:.15g}"
     return Meaning(NUMBER, values, there & np.isnan(values), [own], [f"column {{!r}} {what}"])
 
