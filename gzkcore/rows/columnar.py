@@ -113,51 +113,28 @@ def _of_all(dataset: Any) -> tuple[Any, str]:
 
 
 def feather(path: Path) -> TypedFile:
-    """Open a Feather file."""
+    """Open a Feather file; text is read as strings where Polars wrote it as views of these."""
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    return _of_dataset(ds.dataset(path, format="feather"))
+    own = ds.dataset(path, format="feather").schema
+    is_view, text = pa.types.is_string_view, pa.large_string()
+    fields = [field.with_type(text) if is_view(field.type) else field for field in own]
+    schema = pa.schema(fields, own.metadata)
+    return _of_dataset(ds.dataset(path, schema=schema, format="feather"))
 
 
 def _of_dataset(dataset: Any, note: str = "") -> TypedFile:
-    import pyarrow as pa
-
-    fields = [field.with_type(_without_views(field.type)) for field in dataset.schema]
-    schema = pa.schema(fields, dataset.schema.metadata)
-
     def scan(names: list[str], rows: int) -> Iterator[Any]:
-        of = [schema.field(name).type for name in names]
-        for batch in dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1):
-            if batch.num_rows:
-                yield pa.record_batch([*map(_converted, batch.columns, of)], names)
+        batches = dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1)
+        return (batch for batch in batches if batch.num_rows)
 
-    ordered = [field.name for field in schema if getattr(field.type, "ordered", False)]
+    ordered = [field.name for field in dataset.schema if getattr(field.type, "ordered", False)]
     orders = {}
     if ordered and len(dataset.files) == 1:  # others may have other levels
         first: Any = next(scan(ordered, 1), {})
         orders = {name: first[name].dictionary.to_pylist() for name in ordered if first}
-    return TypedFile(schema, dataset.count_rows(), scan, note, orders=orders)
-
-
-def _without_views(of: Any) -> Any:
-    """Return a type without views of strings, as Polars writes them: pyarrow computes with few."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(of):
-        return pa.dictionary(of.index_type, _without_views(of.value_type), of.ordered)
-    return pa.large_string() if pa.types.is_string_view(of) else of
-
-
-def _converted(column: Any, of: Any) -> Any:
-    """Return a column as one of this type, the levels of a dictionary alone."""
-    import pyarrow as pa
-
-    if column.type == of:
-        return column
-    if pa.types.is_dictionary(of):
-        levels = column.dictionary.cast(of.value_type)
-        return pa.DictionaryArray.from_arrays(column.indices, levels, ordered=of.ordered)
-    return column.cast(of)
+    return TypedFile(dataset.schema, dataset.count_rows(), scan, note, orders=orders)
 
 
 def json_lines(path: Path) -> TypedFile:

@@ -67,13 +67,9 @@ def test_feather_lines_of_json_and_zipped_text():
 
 def test_text_that_polars_writes_to_feather():
     polars = pytest.importorskip("polars")
-    kinds = {"text": polars.String, "level": polars.Categorical, "rank": polars.Enum(["b", "a"])}
-    frame = polars.DataFrame({name: ["a", None, "b"] for name in kinds}).cast(kinds)
-    frame.write_ipc("data.feather")
-    table = open_table("data.feather")
-    values = read_frame(table, [*kinds], lambda *_: None).frame.values
-    assert [values[name].tolist() for name in kinds] == [["a", None, "b"]] * 3
-    assert table.orders == {"rank": ["b", "a"]}
+    polars.DataFrame({"text": ["a", None, "b"], "x": [1, 2, 3]}).write_ipc("data.feather")
+    frame = read_frame(open_table("data.feather"), ["text", "x"], lambda *_: None).frame
+    assert frame["text"].tolist() == ["a", None, "b"]
 
 
 def test_a_folder_of_parquet():
