@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import UNTESTED, files, read, refuse, run, write
+from sklearn.metrics import r2_score
 
 from gzkcore._util.model_io import load
 from gzkcore.cli import baselines, fit_frame, verdict
@@ -100,7 +101,8 @@ def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
     assert ours["rmse"] == pytest.approx(np.sqrt(squares.mean()), rel=1e-6)
     of_folds = [np.sqrt(squares[folds == fold].mean()) for fold in range(5)]
     assert ours["of_folds"] == pytest.approx(of_folds, rel=1e-6)
-    assert mean["r2"] == pytest.approx(0, abs=1e-12)
+    of_others = [few["y"][folds != fold].mean() for fold in folds]
+    assert mean["r2"] == pytest.approx(r2_score(few["y"], of_others), rel=1e-6)
 
     print_frame(result)
     out = capsys.readouterr().out
