@@ -83,10 +83,7 @@ def name_of(method: str, width: int | None) -> str:
 
 
 def as_written(text: str) -> str:
-    """Escape dollars: Matplotlib would take what stands between two of them for a formula.
-
-    What can't be printed is escaped too, but for line ends.
-    """
+    """Escape dollars, between which Matplotlib reads formulas, and what can't be printed."""
     return "\n".join(map(printable, text.split("\n"))).replace("$", r"\$")
 
 
