@@ -88,6 +88,7 @@ class Deviations:
         outer=doubles("t", least=1),
         noise=holds(VaryingNoise) | nothing(),
         of_incomplete=doubles("t", least=0) | nothing(),
+        farthest=(doubles("t", least=0) | nothing()).if_there(),
     )
 
     factors: Doubles  # of each target
@@ -96,6 +97,7 @@ class Deviations:
     noise: VaryingNoise | None = None
     # The factors of rows with a missing number, 0 where nothing is known of these.
     of_incomplete: Doubles | None = None
+    farthest: Doubles | None = None  # variances far from all rows, of the models of `usual`
 
     @classmethod
     def uncorrected(cls, n_targets: int) -> "Deviations":
@@ -108,6 +110,14 @@ class Deviations:
         if self.of_incomplete is not None:
             factors[incomplete] = self.of_incomplete
         return factors
+
+    def usual_of(self, spread: Spread) -> Doubles:
+        """Return `usual`, larger if the scale of a model is: by that no row is beyond the usual."""
+        if self.farthest is None:
+            return self.usual
+        there = self.farthest > 0
+        scale = np.divide(spread.farthest, self.farthest, out=np.ones_like(self.usual), where=there)
+        return self.usual * np.maximum(scale, 1.0)
 
     def varying(self, rows: Doubles) -> Doubles:
         """Return the factors of rows by which the noise varies, of shape (n, 1)."""
@@ -136,6 +146,7 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     if not rows.size:
         return deviations
     deviations.usual = _quantile(spread.variances, weight)
+    deviations.farthest = spread.farthest.mean(axis=0)
     if groups is not None and missed.shape[1] == 1:
         sizes = missed * np.sqrt(weight)[:, None]  # as of rows of weight 1
         varying = varying_noise(trials.X[rows], sizes, spread.variances, groups, trials.seed)

@@ -308,7 +308,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         """Return standard deviations in units of the targets, given those of the model."""
         deviations, spread = self._deviations, Spread.of(self.model_, std)
         factors = deviations.factors_of(self.encoder_.incomplete(rows))
-        std = spread.widened(factors, deviations.usual, deviations.outer) * self._scales
+        std = spread.widened(factors, deviations.usual_of(spread), deviations.outer) * self._scales
         std = std * deviations.varying(rows)
         # What is filled in is a guess: predictions are no surer than without any column.
         guessed = (factors == 0).any(axis=1)

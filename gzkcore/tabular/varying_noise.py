@@ -4,6 +4,9 @@ Of rows held out, log(error^2 / variance) is a constant, about -1.27, plus noise
 deviation 2.2, if all variances are right. Where it depends on the columns, a kernel ridge
 regression h of it says how: the standard deviation of a row is multiplied by exp(h / 2). That is
 done where it makes the held-out rows likelier, judged in folds.
+
+A regression of logarithms is smooth, and noise may have a step. So two levels of the noise, of rows
+with smaller and with larger h, replace h where they are likelier.
 """
 
 import math
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gzkcore._util.linalg import cholesky, shifted, solve_factored
-from gzkcore._util.state import doubles, holds, number, stored
+from gzkcore._util.state import doubles, holds, nothing, number, stored
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import Examples, learned
@@ -29,6 +32,7 @@ SMALLEST = 1e-4  # Added to error^2 / variance, since log 0 is not finite.
 MOST_FACTOR = 10.0  # Standard deviations are multiplied, or divided, by no more.
 SHARES = 0.5, 0.75, 1.0  # Only a share of h may be right: regressions of logarithms exaggerate.
 LEAST_NOISE = 0.1  # The noise of h is at least this share of its variance; it is known to be large.
+FEWEST_IN_STEP = 20  # So many rows or more are on each side of a step.
 CLEARLY = 2.0  # Held-out rows have to be likelier by so many standard errors.
 
 
@@ -37,25 +41,31 @@ class VaryingNoise:
     """A regression h of log(error^2 / variance), less its mean, on encoded rows; and its share."""
 
     _state = stored(
-        kernel=holds(Kernel), rows=doubles("m", "d"), coef=doubles("m", 1), share=number(0)
+        kernel=holds(Kernel),
+        rows=doubles("m", "d"),
+        coef=doubles("m", 1),
+        share=number(0),
+        step=(doubles("k", 2) | nothing()).if_there(),
     )
 
     kernel: Kernel
     rows: Doubles
     coef: Doubles
     share: float = 1.0
+    step: Doubles | None = None  # h, and what replaces it, see `step_of`
 
     def h(self, X: Doubles) -> Doubles:
         """Return h of rows."""
         return cross_product(self.kernel, X, self.rows, self.coef)[:, 0]
 
     def factors(self, X: Doubles) -> Doubles:
-        """Return exp(share h / 2), which standard deviations are multiplied by, of shape (n, 1)."""
+        """Return exp(h / 2), or by a step, which standard deviations are multiplied by, (n, 1)."""
         return self.factors_of(self.h(X))
 
     def factors_of(self, h: Doubles) -> Doubles:
         """Return the factors of rows whose h is known."""
-        factors = np.exp(self.share * h / 2)[:, None]
+        logs = self.share * h if self.step is None else np.interp(h, *self.step.T)
+        factors = np.exp(logs / 2)[:, None]
         return np.asarray(np.clip(factors, 1 / MOST_FACTOR, MOST_FACTOR))
 
     @classmethod
@@ -98,9 +108,34 @@ def varying_noise(
     gains = {share: _gains(ratios, share * h) for share in SHARES}
     noise.share = max(SHARES, key=lambda share: float(gains[share].sum()))
     gained = gains[noise.share]
-    if not gained.sum() > CLEARLY * math.sqrt(len(gained)) * gained.std():
+    if not gained.sum() > CLEARLY * _error_of_sum(gained):
         return None
+    by_step = np.empty(len(X))
+    for train, test in folds(len(X), FOLDS):
+        by_step[test] = np.interp(h[test], *step_of(h[train], ratios[train]).T)
+    more = _gains(ratios, by_step) - gained
+    if more.sum() > _error_of_sum(more):
+        noise.step = step_of(h, ratios)
     return noise, noise.factors_of(h)
+
+
+def step_of(h: Doubles, ratios: Doubles) -> Doubles:
+    """Return the likeliest step, as pairs of h and the logarithm of the mean ratio on each side.
+
+    Less the mean of both logarithms, as h is less its own.
+    """
+    order = np.argsort(h, kind="stable")
+    sums, below = np.cumsum(ratios[order]), np.arange(1, len(h))
+    means = np.stack([sums[:-1] / below, (sums[-1] - sums[:-1]) / below[::-1]]) + SMALLEST
+    loss = below * np.log(means[0]) + below[::-1] * np.log(means[1])
+    place = FEWEST_IN_STEP + int(np.argmin(loss[FEWEST_IN_STEP:-FEWEST_IN_STEP]))
+    logs = np.log(means[:, place])
+    return np.column_stack([h[order[place : place + 2]], logs - logs.mean()])
+
+
+def _error_of_sum(gains: Doubles) -> float:
+    """Return the standard error of a sum of gains."""
+    return math.sqrt(len(gains)) * float(gains.std())
 
 
 def _gains(ratios: Doubles, logs: Doubles) -> Doubles:

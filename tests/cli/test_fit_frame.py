@@ -405,3 +405,23 @@ def test_frames_are_as_long_as_their_columns():
     frame = Frame({"a": np.arange(4.0)})
     assert (len(frame), frame.columns, len(Frame({}))) == (4, ["a"], 0)
     np.testing.assert_array_equal(frame.take(np.array([1, 3]))["a"], [1, 3])
+
+
+def test_coverage_is_said_of_a_model_of_many_rows(monkeypatch):
+    monkeypatch.setattr(verdict, "STD_ROWS", 10)
+    x = np.linspace(0, 1, 60)
+    model = KernelRegressor(random_state=0).fit(x[:, None], np.sin(6 * x))
+    tested = verdict.Tested([model], [slice(None)], np.zeros(60, dtype=int))
+    measures, std = verdict._how_sure(tested, FrameOf(x), np.sin(6 * x), model.predict(x[:, None]))
+    assert measures["covered"] > 0.9
+    assert std.shape == (60,)
+
+
+class FrameOf:
+    """Rows of one column, which `take` takes as an array."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def take(self, rows):
+        return self.x[rows, None]

@@ -7,13 +7,14 @@ import pytest
 from gzkcore import KernelRegressor, reference
 from gzkcore.tabular.deviations import (
     MOST_WIDENING,
+    Deviations,
     Spread,
     _about_widening,
     _widened,
     outer_widening,
     widening,
 )
-from gzkcore.tabular.varying_noise import _gains
+from gzkcore.tabular.varying_noise import _gains, step_of
 
 
 def spreads():
@@ -98,3 +99,34 @@ def test_days_of_which_nothing_is_known_are_within_their_deviations():
     mean, std = model.predict(table[new], return_std=True)
     assert np.mean(abs(y[new] - mean) <= 1.96 * std) > 0.85
     assert any("In gaps between the rows" in sentence for sentence in model.report_.sentences)
+
+
+@pytest.mark.slow
+def test_a_step_of_the_noise_is_a_step_of_the_deviations():
+    rng = np.random.default_rng(7)
+    x = rng.uniform(0, 1, 1400)
+    y = np.sin(6 * x) + np.where(x > 0.5, 1.0, 0.02) * rng.standard_normal(1400)
+    model = KernelRegressor(random_state=0).fit(x[:, None], y)
+    new = rng.uniform(0, 1, 2000)
+    mean, std = model.predict(new[:, None], return_std=True)
+    missed = abs(
+        np.sin(6 * new) + np.where(new > 0.5, 1.0, 0.02) * rng.standard_normal(2000) - mean
+    )
+    quiet = new < 0.5
+    assert np.mean(missed[quiet] <= 1.96 * std[quiet]) > 0.9
+    assert np.mean(missed[~quiet] <= 1.96 * std[~quiet]) > 0.9
+    assert np.median(std[quiet]) < 0.04
+
+
+def test_the_likeliest_step_is_found():
+    h = np.random.default_rng(0).permutation(np.linspace(-1, 1, 100))
+    step = step_of(h, np.where(h < 0.2, 0.01, 4.0))
+    assert step[0, 0] < 0.2 < step[1, 0]
+    np.testing.assert_allclose(np.diff(step[:, 1]), np.log(4 / 0.01), rtol=0.01)
+
+
+def test_a_larger_scale_of_the_final_model_is_not_beyond_the_usual():
+    deviations = Deviations(*np.ones((3, 1)), farthest=np.array([2.0]))
+    spread = Spread(np.ones((1, 1)), np.zeros((1, 1)), np.array([3.0]))
+    assert deviations.usual_of(spread) == 1.5
+    assert deviations.usual_of(spread._replace(farthest=np.array([1.0]))) == 1.0
