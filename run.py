@@ -188,13 +188,18 @@ def prepare(*groups: str) -> None:
         must(*pip, *(f"--group={group}" for group in groups))
 
 
+# The tests run each kernel in each build that this processor runs.
+ALL_LEVELS = ("-Dlevels=all",)
+
+
 def install(
-    *groups: str, extras: str = "cli", folder: str = "build", setup: Sequence[str] = ()
+    *groups: str, extras: str = "cli", folder: str = "build", setup: Sequence[str] = ALL_LEVELS
 ) -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
     The build runs in this environment, not in a temporary one, and its folder stays: the next build
-    compiles only what has changed. `setup` has options for meson.
+    compiles only what has changed. `setup` has options for meson, which keeps those of the last
+    build: without any, the first one compiles for this processor alone.
     """
     prepare(*groups)
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
@@ -264,7 +269,7 @@ def check() -> int:
 
 def demo(*options: str) -> int:
     """Run the main job and say how to go on; elevation.png of an earlier run is replaced."""
-    install()
+    install(setup=())
     replace = [] if any(option.startswith("--plot") for option in options) else ["--force"]
     status = run("gzkcore", "demo", *replace, *options)
     if not status:
@@ -365,7 +370,7 @@ def sanitize(*options: str) -> int:
     kind = "thread" if thread else "address"
     # x86-64 and arm64 load arrays from any address; clang would report that as a fault.
     flags = "-march=native" + (" -fno-sanitize=alignment" if "clang" in compiler else "")
-    quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", f"-Dc_args={flags}")
+    quick = ("-Doptimization=1", "-Ddebug=true", "-Dlevels=plain", f"-Dc_args={flags}")
     faults = kind if thread else "address,undefined"
     setup = (f"-Db_sanitize={faults}", "-Db_lundef=false", *quick)
     install("test", folder=f"build-{Path(shlex.split(compiler)[0]).name}-{kind}", setup=setup)
@@ -400,7 +405,7 @@ REACHED = 95.0  # the tests must reach so many per cent of the lines of Python, 
 
 def coverage(*options: str) -> int:
     """Run the tests, print which lines of Python and of the kernels they miss; fail if too many."""
-    install("test", "coverage", setup=("-Db_coverage=true", "-Doptimization=1", "-Dplain=true"))
+    install("test", "coverage", setup=("-Db_coverage=true", "-Doptimization=1", "-Dlevels=plain"))
     for counts in (VENV / "build").rglob("*.gcda"):
         counts.unlink()
     ENVIRONMENT["COVERAGE_FILE"] = str(VENV / "lines")
@@ -501,7 +506,8 @@ def package() -> int:
         if names := unlike(next(folder.glob("*.tar.gz"))):
             print("Commit first: these files differ in the source distribution:", *names)
             return 1
-        options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}")
+        levels = (f"-Csetup-args={option}" for option in ALL_LEVELS)
+        options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}", *levels)
         with minutes():
             must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
         must(sys.executable, "-m", "venv", folder / "empty")
@@ -537,7 +543,7 @@ def bench(*options: str) -> int:
 
 def papers(*options: str) -> int:
     """Run the papers' tables and figures anew."""
-    install()
+    install(setup=())
     ENVIRONMENT["PYTHONPATH"] = str(ROOT / "asv_bench")
     return run(BIN / "python", "-P", "-m", "papers", *options)
 

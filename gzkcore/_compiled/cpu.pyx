@@ -18,27 +18,13 @@ cdef extern from *:
     #else
     #define GZK_COMPILER "unknown"
     #endif
-
-    /* The levels of the x86-64 psABI, by the features that tell them apart. */
-    static int gzk_supports(int level) {
-    #if defined(__x86_64__) && defined(__GNUC__)
-        __builtin_cpu_init();
-        int v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-        int v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                 && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-        int v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-                 && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
-                 && __builtin_cpu_supports("avx512vl");
-        return level == 2 ? v2 : level == 3 ? v3 : level == 4 ? v4 : 0;
-    #else
-        return 0;
-    #endif
-    }
     """
-    int gzk_supports(int level) nogil
     int GZK_MAX_THREADS() nogil
     int GZK_OPENMP
     const char* GZK_COMPILER
+
+cdef extern from "levels.h":
+    int gzk_supports(int level) nogil
 
 
 def supported_levels():

@@ -1,9 +1,9 @@
 """Pick the best build of the kernels for this processor.
 
 Every kernel module `x` with hot loops is compiled from one C file for x86-64-v2, -v3 and -v4, as
-`x_v2`, `x_v3`, `x_v4` (the table is in meson.build). This module lets the chosen one be found as
-`gzkcore._compiled.x`. `GZKCORE_ISA=v2|v3|v4` forces a level. A module without such builds is found
-as any other; on other processors that is all of them.
+`x_v2`, `x_v3`, `x_v4`, or for the level of one machine (the table is in meson.build). This module
+lets the chosen one be found as `gzkcore._compiled.x`. `GZKCORE_ISA=v2|v3|v4` forces a level. A
+module without such builds is found as any other; on other processors that is all of them.
 
 The library of OpenMP is loaded here too, with threads that soon sleep where they wait (`_waiting`).
 """
@@ -110,20 +110,36 @@ except ImportError as error:
     ) from error
 
 
-def _choose() -> str:
-    """Return the level to use: 'v2', 'v3', 'v4', or 'plain' where only one build exists."""
-    if not _has_build("special", "v2", sys.modules[PACKAGE].__path__):
-        return "plain"
+def built_levels() -> list[str]:
+    """Return the levels of x86-64 that the kernels were compiled for; none for a plain build."""
+    path = sys.modules[PACKAGE].__path__
+    return [level for level in ("v2", "v3", "v4") if _has_build("special", level, path)]
+
+
+def usable_levels() -> list[str]:
+    """Return those of the built levels that this processor runs."""
     supported = cpu.supported_levels()
-    forced = os.environ.get("GZKCORE_ISA", "")
-    if forced and forced not in supported:
+    return [level for level in built_levels() if level in supported]
+
+
+def _choose() -> str:
+    """Return the level to use: 'v2', 'v3', 'v4', or 'plain' where the only build is a plain one."""
+    built, usable = built_levels(), usable_levels()
+    if not built:
+        return "plain"
+    if not usable:
         raise ImportError(
-            f"GZKCORE_ISA={forced!r} is not available on this processor; "
-            f"unset it or use one of {supported}"
+            f"gzkcore was compiled for x86-64 processors of level {' and '.join(built)}, which this "
+            "one is not. Install it on this machine, or compile it for all of them: "
+            "pip install . -Csetup-args=-Dlevels=all (it needs v2: SSE 4.2, from about 2009 on)"
         )
-    if not supported:
-        raise ImportError("gzkcore needs an x86-64-v2 processor (SSE 4.2, from about 2009 on)")
-    return forced or supported[-1]
+    forced = os.environ.get("GZKCORE_ISA", "")
+    if forced and forced not in usable:
+        raise ImportError(
+            f"GZKCORE_ISA={forced!r} is not available on this processor, or was not compiled; "
+            f"unset it or use one of {usable}"
+        )
+    return forced or usable[-1]
 
 
 ISA = _finder.level = _choose()

@@ -20,7 +20,8 @@ def show_config() -> dict[str, Any]:
     -------
     dict
         version, python, numpy, scipy and scikit-learn, their versions, and that of finufft or None;
-        isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain") and supported_isa;
+        isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain"), built_isa, those that
+        the kernels were compiled for, and supported_isa, those of them that work here;
         compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a kernel would use
         now; blas, a list of the BLAS libraries loaded with their threads.
 
@@ -47,7 +48,8 @@ def show_config() -> dict[str, Any]:
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         "finufft": version("finufft") if has_finufft() else None,
         "isa": dispatch.ISA,
-        "supported_isa": cpu.supported_levels() or ["plain"],
+        "built_isa": dispatch.built_levels() or ["plain"],
+        "supported_isa": dispatch.usable_levels() or ["plain"],
         **cpu.build_info(),
         "n_threads": n_threads(),
         "blas": blas,

@@ -10,15 +10,15 @@ from gzkcore import show_config
 from gzkcore._compiled import cpu as _cpu
 from gzkcore._compiled import dispatch as _isa
 
-several = pytest.mark.skipif(_isa.ISA == "plain", reason="here is one plain build, so no choice")
+several = pytest.mark.skipif(len(_isa.built_levels()) < 3, reason="here is one build, so no choice")
 
 
 def test_show_config():
     config = show_config()
     assert config["isa"] in config["supported_isa"]
     assert set(config) == {
-        "version", "python", "numpy", "scipy", "scikit-learn", "finufft", "isa", "supported_isa",
-        "compiler", "openmp", "n_threads", "blas",
+        "version", "python", "numpy", "scipy", "scikit-learn", "finufft", "isa", "built_isa",
+        "supported_isa", "compiler", "openmp", "n_threads", "blas",
     }  # fmt: skip
 
 
@@ -37,12 +37,31 @@ def test_choice(monkeypatch, supported, forced, chosen):
 @pytest.mark.parametrize(("supported", "forced", "message"), [
     (["v2", "v3"], "v4", r"GZKCORE_ISA='v4' is not available .* use one of \['v2', 'v3'\]"),
     (["v2", "v3"], "avx2", r"GZKCORE_ISA='avx2' is not available"),
-    ([], "", r"needs an x86-64-v2 processor"),
+    ([], "", r"was compiled for x86-64 processors of level v2 and v3 and v4, which this one is not"),
 ])  # fmt: skip
 def test_no_choice(monkeypatch, supported, forced, message):
     monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
     monkeypatch.setenv("GZKCORE_ISA", forced)
     with pytest.raises(ImportError, match=message):
+        _isa._choose()
+
+
+@pytest.mark.parametrize(("built", "supported", "chosen"), [
+    (["v3"], ["v2", "v3", "v4"], "v3"), (["v4"], ["v2", "v3", "v4"], "v4"), ([], ["v2"], "plain"),
+])  # fmt: skip
+def test_what_was_built_for_one_machine_is_used_on_better_ones(
+    monkeypatch, built, supported, chosen
+):
+    monkeypatch.delenv("GZKCORE_ISA", raising=False)
+    monkeypatch.setattr(_isa, "_has_build", lambda module, level, path: level in built)
+    monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
+    assert _isa._choose() == chosen
+
+
+def test_what_was_built_for_a_better_machine_says_how_to_compile_for_all(monkeypatch):
+    monkeypatch.setattr(_isa, "_has_build", lambda module, level, path: level == "v4")
+    monkeypatch.setattr(_cpu, "supported_levels", lambda: ["v2", "v3"])
+    with pytest.raises(ImportError, match=r"of level v4, which this one is not.*-Dlevels=all"):
         _isa._choose()
 
 
