@@ -129,8 +129,8 @@ def _choose() -> str:
         return "plain"
     if not usable:
         raise ImportError(
-            f"gzkcore was compiled for x86-64 processors of level {' and '.join(built)}, which this "
-            "one is not. Install it on this machine, or compile it for all of them: "
+            f"gzkcore was compiled for x86-64 processors of level {' and '.join(built)}; this is "
+            "a lesser one. Install it on this machine, or compile it for all of them: "
             "pip install . -Csetup-args=-Dlevels=all (it needs v2: SSE 4.2, from about 2009 on)"
         )
     forced = os.environ.get("GZKCORE_ISA", "")

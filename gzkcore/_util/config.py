@@ -20,8 +20,8 @@ def show_config() -> dict[str, Any]:
     -------
     dict
         version, python, numpy, scipy and scikit-learn, their versions, and that of finufft or None;
-        isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain"), built_isa, those that
-        the kernels were compiled for, and supported_isa, those of them that work here;
+        isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain"); built_isa, those
+        that the kernels were compiled for; supported_isa, those of them that work here;
         compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a kernel would use
         now; blas, a list of the BLAS libraries loaded with their threads.
 

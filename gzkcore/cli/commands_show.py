@@ -19,6 +19,7 @@ LABELS = {  # the words for the keys of show_config
     "scikit-learn": "scikit-learn",
     "finufft": "finufft, for many places",
     "isa": "instruction set in use",
+    "built_isa": "instruction sets compiled for",
     "supported_isa": "instruction sets that work here",
     "compiler": "C compiler",
     "openmp": "OpenMP, year and month",
@@ -28,38 +29,77 @@ LABELS = {  # the words for the keys of show_config
 
 
 def demo(
-    n_components: Width = 1024,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 3,
     plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
         "elevation.png"
     ),
     force: ForcePlot = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Measure seven methods instead; takes minutes.")
+    ] = False,
+    n_components: Width = 1024,
+    seeds: Annotated[int, typer.Option(min=1, help="Random splits of --compare.")] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the elevation of 28,000 airports from latitude and longitude.
+    """Predict the elevation of 28,000 airports from latitude and longitude, and draw a map.
 
-    Compares KernelRegressor, which gzkcore fit uses, with gradient boosting and with ridge
-    regression on features: Gegenbauer (default, with a random basis, and as published), random
-    Fourier and Nystroem. The same folds choose lengthscale and ridge for all features. Then draws
-    a map of the surface that KernelRegressor fits.
+    Fits KernelRegressor, which gzkcore fit uses, and gradient boosting, and prints their errors on
+    held-out airports. Then draws a map of the surface that KernelRegressor has learned, and says
+    what was chosen. With --compare it measures both, and ridge regression on five kinds of
+    features, on three splits; the same folds choose lengthscale and ridge for all features.
     """
+    started = time.perf_counter()
+    if not compare:
+        check_new("--plot", plot, PICTURES, force)
+    result = _compare(n_components, seeds, as_json) if compare else _predict(plot, as_json)
+    if as_json:
+        print_json(result | {"seconds": time.perf_counter() - started})
+
+
+def _predict(plot: Path, as_json: bool) -> dict[str, Any]:
+    """Predict and draw; print each result, if it is not for JSON, as soon as it is known."""
+    from .demo import Airports
+
+    def show(*lines: str) -> None:
+        if not as_json:
+            print_lines(*lines)
+
+    data, methods = Airports(), []
+    n, n_held_out = (len(y) for _, y in (data.train, data.test))
+    show(
+        f"Elevation of airports from latitude and longitude: {n:,} to learn from, "
+        f"{n_held_out:,} held out\n",
+        "                            error      R²    time of the fit",
+    )
+    for row in data.errors():
+        methods.append(row)
+        show("  {method:<24}{rmse:7.0f} m   {r2:.3f}{seconds:9.1f} s".format(**row))
+    data.draw(plot)
+    chosen = data.model_.report_.sentences
+    show(
+        f"\nMap of what KernelRegressor learned: {plot}\n",
+        "What was chosen (errors in standard deviations of the elevation):",
+        *chosen,
+        "Next: gzkcore fit YOUR_TABLE.csv --target COLUMN --report report.html",
+        "      gzkcore demo --compare  measures five more methods",
+    )
+    return {
+        "airports": n + n_held_out, "held_out": n_held_out, "methods": methods, "plot": str(plot),
+        "chosen": chosen,
+    }  # fmt: skip
+
+
+def _compare(n_components: int, seeds: int, as_json: bool) -> dict[str, Any]:
+    """Measure all methods, and print a table if it is not for JSON."""
     from . import demo as airports
 
-    started = time.perf_counter()
-    check_new("--plot", plot, PICTURES, force)
     with progress(lines=True) as report:
         result = airports.compare(n_components, seeds, report)
-        report("map", 0)
-        airports.draw(plot)
-        report("map", 1)
-    result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
-    if as_json:
-        print_json(result)
-    else:
-        _print_demo(result)
+    if not as_json:
+        _print_comparison(result)
+    return result
 
 
-def _print_demo(result: dict[str, Any]) -> None:
+def _print_comparison(result: dict[str, Any]) -> None:
     columns = (("lengthscale_km", ".0f"), ("seconds", ".1f"), ("peak_memory_mb", ".0f"))
     seeds, n_components = result["seeds"], result["n_components"]
     print_table(
@@ -84,7 +124,6 @@ def _print_demo(result: dict[str, Any]) -> None:
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
         f"published: degree {result['published_degree']}, order 1",
-        f"Map of the fitted surface: {result['plot']}",
     )
 
 

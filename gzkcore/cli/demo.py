@@ -1,8 +1,10 @@
 """The command `gzkcore demo`: `KernelRegressor`, boosting and feature maps, on 28,000 airports.
 
-Every method gets the same splits. `KernelRegressor` and boosting choose their own settings. All
-feature maps have the same number of features, and choose among the same lengthscales and ridges by
-the same two folds. Each method runs in a separate process, so that its peak memory can be measured.
+`Airports` is the short form: `KernelRegressor` and boosting on one split, and the map that the
+first draws. `compare` measures all methods on the same splits. `KernelRegressor` and boosting
+choose their own settings. All feature maps have the same number of features, and choose among the
+same lengthscales and ridges by the same two folds. Each method runs in a separate process, so that
+its peak memory can be measured.
 """
 
 import contextlib
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.metrics import r2_score, root_mean_squared_error
 
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import OnProgress
@@ -87,7 +90,7 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def compare(n_components: int, seeds: int, report: OnProgress) -> dict[str, Any]:
-    """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
+    """Fit and test every method on `seeds` splits; return what `--compare --json` prints."""
     degrees, y = airports()
     rows: list[dict[str, Any]] = []
     with contextlib.closing(Worker(_measure, (n_components, seeds, degrees, y))) as worker:
@@ -128,12 +131,46 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
     return summary
 
 
-def draw(path: Path) -> None:
-    """Draw the surface that a `KernelRegressor` fits to all airports: the README's map."""
-    degrees, y = airports()
-    model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
-    surface = surface_of(model, _frame, degrees, length_km(model, degrees), y)
-    draw_elevation(path, surface)
+class Airports:
+    """One split of the airports, and the learners that are fitted to it.
+
+    Attributes
+    ----------
+    train, test : pairs of arrays
+        Latitude and longitude, (n, 2), and elevation: of the rows to fit, and of a held-out tenth.
+    model_ : KernelRegressor
+    """
+
+    def __init__(self) -> None:
+        degrees, y = airports()
+        self.train, self.test = ((degrees[rows], y[rows]) for rows in _split(len(y), 0))
+
+    def errors(self) -> Iterator[dict[str, Any]]:
+        """Fit `KernelRegressor`, then boosting; yield name, error, R2 and seconds of each."""
+        self.model_ = KernelRegressor(random_state=0)
+        yield self._measured(OURS, self.model_, _frame)
+        yield self._measured(BOOSTING, HistGradientBoostingRegressor(random_state=0), np.asarray)
+
+    def _measured(
+        self, name: str, model: Any, rows_at: Callable[[NDArray[Any]], Any]
+    ) -> dict[str, Any]:
+        (degrees, y), (places, truth) = self.train, self.test
+        started = time.perf_counter()
+        model.fit(rows_at(degrees), y)
+        seconds = time.perf_counter() - started
+        predicted = model.predict(rows_at(places))
+        return {
+            "method": name,
+            "rmse": float(root_mean_squared_error(truth, predicted)),
+            "r2": float(r2_score(truth, predicted)),
+            "seconds": seconds,
+        }
+
+    def draw(self, path: Path) -> None:
+        """Draw the surface that `KernelRegressor` has learned: the README's map."""
+        degrees, y = self.train
+        surface = surface_of(self.model_, _frame, degrees, length_km(self.model_, degrees), y)
+        draw_elevation(path, surface)
 
 
 def _frame(degrees: NDArray[Any]) -> Frame:
