@@ -26,7 +26,7 @@ from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 
 from .form import Choice
-from .probabilities import Link, calibrated_link, signs
+from .probabilities import TINY, Link, calibrated_link, signs
 from .table_learner import TableLearner, warn_of_order
 from .table_passes import source_of
 
@@ -181,7 +181,12 @@ class KernelClassifier(ClassifierScore, TableLearner):
         return self._for_workers() if is_source(X) else self
 
     def _scores(self, X: Data) -> Doubles:
-        scores = self._link.scores(self._mean(self._encoded(X)))
+        rows, unknown = self._encoded(X)
+        scores = self._link.scores(self._mean(rows))
+        for affected, _, stand_ins in self.encoder_.stand_ins(rows, unknown, self._mean):
+            shares = [_shares(self._link.scores(self._mean(known))) for known in stand_ins]
+            logs = np.log(np.maximum(np.mean(shares, axis=0), TINY))
+            scores[affected] = logs[:, 1:] - logs[:, :1] if scores.shape[1] == 1 else logs
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
@@ -219,10 +224,14 @@ class KernelClassifier(ClassifierScore, TableLearner):
         return self._by_rows(self._model_of(X)._probabilities, X, self.classes_.shape)
 
     def _probabilities(self, X: Data) -> Doubles:
-        scores = self._scores(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        return np.asarray(softmax(scores, axis=1))
+        return _shares(self._scores(X).reshape(-1, self._link.offsets.size))
+
+
+def _shares(scores: Doubles) -> Doubles:
+    """Return the probabilities of classes; of two there are scores of the second alone."""
+    if scores.shape[1] == 1:
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return np.asarray(softmax(scores, axis=1))
 
 
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:

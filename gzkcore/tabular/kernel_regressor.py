@@ -1,10 +1,12 @@
 """Regression on a table with a learned kernel: `fit` chooses every setting."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,15 +23,17 @@ from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_dask, is_source
 
-from .deviations import Deviations, Spread, calibrated
+from .deviations import NORMAL_95, Deviations, Spread, calibrated
 from .form import Choice
 from .kernel_search import MOST_LENGTHS
+from .table_encoder import in_place
 from .table_learner import TableLearner, warn_of_order
 from .targets import about_angles, about_negative
 
 __all__ = ["KernelRegressor"]
 
 FEWEST_LEVELS = 8  # So many levels or more say how a new one varies; fewer, how far it may be.
+ONE_IN = 16  # Of so many levels that stand for a new one, one tells the deviation beside it.
 LEAST_DEVIATION = 4e-16  # Standard deviations are no smaller than this share of predictions.
 
 
@@ -282,42 +286,64 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         return predicted
 
     def _means_of(self, X: Data) -> Doubles:
-        mean = self._mean(self._encoded(X))
+        rows, unknown = self._encoded(X)
+        mean = self._mean(rows)
+        for affected, _, stand_ins in self.encoder_.stand_ins(rows, unknown, self._mean):
+            mean[affected] = np.mean([self._mean(known) for known in stand_ins], axis=0)
         return mean[:, 0] if self._flat else mean
 
     def _deviations_of(self, X: Data) -> Doubles:
         return self._with_deviations(X)[1]
 
     def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
-        check_is_fitted(self)
-        rows, unknown = self.encoder_._encoded(X, type(self).__name__)
+        rows, unknown = self._encoded(X)
         if self.model_ is None:
             mean = self._mean(rows)
             scales = np.full_like(self._scales, np.nan) if self._of_one_row else self._scales
             std = np.tile(scales, (len(mean), 1))
         else:
-            predicted, std = self.model_.predict(rows, return_std=True)
-            mean = self._in_units(predicted)
-            std = self._corrected(std, rows, unknown)
+            mean, std = self._of_known(rows, unknown)
+            for affected, n_levels, stand_ins in self.encoder_.stand_ins(rows, unknown, self._mean):
+                new = self._of_new(stand_ins, n_levels, unknown[affected])
+                mean[affected], std[affected] = new
             varies = self._scales > 0
             std = np.maximum(std, LEAST_DEVIATION * varies * (np.abs(mean) + self._scales))
         shape = mean.shape[:1] if self._flat else mean.shape
         return mean.reshape(shape), std.reshape(shape)
 
-    def _corrected(self, std: Doubles, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
-        """Return standard deviations in units of the targets, given those of the model."""
+    def _of_known(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return predictions and deviations of encoded rows in units of the targets."""
+        predicted, std = self.model_.predict(rows, return_std=True)
         deviations, spread = self._deviations, Spread.of(self.model_, std)
         factors = deviations.factors_of(self.encoder_.incomplete(rows))
         std = spread.widened(factors, deviations.usual_of(spread), deviations.outer) * self._scales
         std = std * deviations.varying(rows)
-        # What is filled in is a guess: predictions are no surer than without any column.
-        guessed = (factors == 0).any(axis=1)
-        over_levels, doubt = self._over_variants(rows, unknown)
-        return np.where(
-            guessed[:, None] | (doubt > std),
-            np.maximum(std, self._scales),
-            np.hypot(std, np.hypot(over_levels, doubt)),
-        )
+        doubt = self._doubt(rows, unknown)
+        doubt[(factors == 0).any(axis=1)] = np.inf
+        return self._in_units(predicted), self._doubted(std, doubt)
+
+    def _of_new(
+        self, stand_ins: Iterable[Doubles], n_levels: int, unknown: NDArray[np.bool_]
+    ) -> tuple[Doubles, Doubles]:
+        """Return predictions and deviations of rows with a new level, which known ones stand for.
+
+        A new level is another of many that vary; of few levels nobody knows how others vary.
+        """
+        means, variances = [], []
+        for place, rows in enumerate(stand_ins):
+            means.append(self._mean(rows))
+            if place % ONE_IN == 0:
+                variances.append(np.square(self._of_known(rows, unknown)[1]))
+        mean, std = np.mean(means, axis=0), np.sqrt(np.mean(variances, axis=0))
+        if n_levels < FEWEST_LEVELS:
+            return mean, self._doubted(std, np.ptp(means, axis=0))
+        n = len(means)
+        surely = stdtrit(n - 1, 0.975) / NORMAL_95 * math.sqrt(1 + 1 / n)
+        return mean, np.hypot(std, surely * np.std(means, axis=0, ddof=1))
+
+    def _doubted(self, std: Doubles, doubt: Doubles) -> Doubles:
+        """Return deviations of predictions that may be so far off; far off, they tell nothing."""
+        return np.where(doubt > std, np.maximum(std, self._scales), np.hypot(std, doubt))
 
     def _with_slopes(self, X: Data, return_std: bool) -> Any:
         check_not_source(X)
@@ -326,7 +352,11 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         with collected_warnings():  # `predict` gave them already
             rows, unknown, places, directions = self.encoder_._with_slopes(X)
         gone = np.isnan(directions).any(axis=2)[:, None]
-        slopes = self._slopes(rows, np.nan_to_num(directions), return_std)
+        along = np.nan_to_num(directions)
+        slopes = self._slopes(rows, along, return_std)
+        for affected, _, stand_ins in self.encoder_.stand_ins(rows, unknown, self._mean):
+            of_known = [self._slopes(known, along[affected], False)[0] for known in stand_ins]
+            slopes[0][affected] = np.mean(of_known, axis=0)
         if return_std:
             slopes[1] *= self._widened_slopes(rows, unknown)[:, :, None]
         results = [*means] if return_std else [means]
@@ -363,28 +393,17 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         factors[(factors == 0).any(axis=1) | unknown.any(axis=1)] = np.nan
         return np.maximum(factors * self._deviations.varying(rows), 1.0)
 
-    def _over_variants(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
-        """Return how predictions of encoded rows vary with what may stand for unknown values.
-
-        The standard deviation over many levels, of which a new one is another; else how far apart
-        two predictions may be.
-        """
-        spread, doubt = np.zeros((2, len(rows), len(self._means)))
-        for place in np.flatnonzero(unknown.any(axis=0)).tolist():
-            affected = np.flatnonzero(unknown[:, place])
-            variants = self.encoder_.variants(place)
-            if variants is None:
-                doubt[affected] = np.inf
-                continue
-            changed, means = rows[affected], []
-            for values in variants:
-                changed[:, self.encoder_.sources_ == place] = values
-                means.append(self._mean(changed))
-            if len(means) >= FEWEST_LEVELS:
-                spread[affected] = np.hypot(spread[affected], np.std(means, axis=0, ddof=1))
-            else:
-                doubt[affected] += np.ptp(means, axis=0)
-        return spread, doubt
+    def _doubt(self, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
+        """Return how far apart predictions may be where numbers, dates or places are unknown."""
+        doubt = np.zeros((len(rows), len(self._means)))
+        for column in self.encoder_.columns_:
+            gone = unknown[:, column.inputs].any(axis=1)
+            if gone.any() and column.kind != "category":
+                places = self.encoder_.sources_ == column.inputs[0]
+                changed = in_place(rows[gone], places, column.extremes())
+                means = [self._mean(each) for each in changed]
+                doubt[gone] += np.ptp(means, axis=0) if means else np.inf
+        return doubt
 
 
 def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:

@@ -41,7 +41,7 @@ from gzkcore.kernels.shift_invariant import Laplacian, Matern
 
 from .report import Candidate, plain_name
 from .table_encoder import Groups
-from .trials import ALPHAS, DOUBTED, WORTH_A_STEP, Trials, alphas_about
+from .trials import ALPHAS, WORTH_A_STEP, Trials, alphas_about
 
 # Kernels that may be asked for by name: their lengthscales can be learned.
 BY_NAME = ("gaussian", "matern", "laplacian", "exponential", "rational_quadratic")
@@ -337,7 +337,7 @@ def _best_of(trials: Trials, lessons: Lessons) -> Candidate:
     """Return the best kernel, at the best of all alphas."""
     tried = []
     for start in lessons.starts:
-        best = None if trials.n_fitted < DOUBTED else trials.run_about(start, DECADE)
+        best = None if trials.few_differ else trials.run_about(start, DECADE)
         best = best or trials.run(start, FIRST_ALPHAS)
         if best is not None:
             tried.append(best)

@@ -6,7 +6,8 @@ and how it is encoded.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.rows.values import Values, missing_of
 
+from .columns.category import Category
 from .columns.cells import Cells, cells_of
 from .columns.column import Column, Drift
 from .columns.kinds import KINDS, as_chosen, check_chosen, column_of, dropped_of, from_data, to_data
@@ -38,6 +40,9 @@ from .remarks import together
 __all__ = ["TableEncoder"]
 
 IMPUTE, RAISE = "impute", "raise"  # what is done about missing values
+# So many known levels, or fewer, are tried in place of a new one. Of more they are chosen in the
+# order of predictions, of which there are so many at most.
+MOST_STAND_INS, MOST_ORDERED = 64, 1024
 
 
 class Groups(NamedTuple):
@@ -96,10 +101,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     nearly all share a unit (12.5 kmpl, 5 %), or if a few texts are among numbers. Warnings say how
     it was read, and which text is taken as missing. Otherwise it is a category.
 
-    A level that `fit` did not see has zeros in all columns of its category. If a value is missing
-    in a column that had no missing values in `fit`, it becomes the median. Both
-    are warned of, and so are numbers and places that are unlike those of the fit. Columns
-    that were left out may be absent in `transform`. Time: a sort of each column.
+    A level that `fit` did not see has zeros in all columns of its category; learners predict with
+    known levels in its place. If a value is missing in a column that had no missing values in
+    `fit`, it becomes the median. Both are warned of, and so are numbers and places that are unlike
+    those of the fit. Columns that were left out may be absent in `transform`. Time: a sort of each
+    column.
 
     Examples
     --------
@@ -332,9 +338,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kinds.append(kind)
         return Groups(np.array(of_columns), np.array(of_levels), kinds)
 
-    def variants(self, place: int) -> Doubles | None:
-        """Return encodings that an input column may have: frequent levels, or numbers far apart."""
-        return next(column.variants() for column in self.columns_ if place in column.inputs)
+    def stand_ins(
+        self, rows: Doubles, unknown: NDArray[np.bool_], predict: Callable[[Doubles], Doubles]
+    ) -> Iterator[tuple[Integers, int, Iterator[Doubles]]]:
+        """Yield encoded rows with new levels, those with such in the same columns together.
+
+        Each time their numbers, the number of known levels, of a column that has fewest, and the
+        rows with known levels in place of new ones: all combinations, or some that are evenly
+        spread in the order of predictions.
+        """
+        categories = [column for column in self.columns_ if isinstance(column, Category)]
+        new = unknown[:, [int(column.inputs[0]) for column in categories]]
+        for which in {*map(tuple, new[new.any(axis=1)].tolist())}:
+            affected = np.flatnonzero((new == which).all(axis=1))
+            columns = [*itertools.compress(categories, which)]
+            levels = [self._in_order(column, predict) for column in columns]
+            picked = zip(levels, _combined([*map(len, levels)]), strict=True)
+            encoded = np.column_stack([own[some] for own, some in picked])
+            places = np.isin(self.sources_, [column.inputs[0] for column in columns])
+            yield affected, min(map(len, levels)), in_place(rows[affected], places, encoded)
+
+    def _in_order(self, column: Category, predict: Callable[[Doubles], Doubles]) -> Doubles:
+        """Return encoded levels in the order of predictions that are average in other columns."""
+        levels = np.array(column.all_levels, dtype=object)
+        encoded = column.encode(levels[_evenly(len(levels), min(len(levels), MOST_ORDERED))])
+        average = np.zeros((1, self.sources_.size))
+        rows = np.vstack([*in_place(average, self.sources_ == column.inputs[0], encoded)])
+        return encoded[np.argsort(predict(rows)[:, 0], kind="stable")]
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
         """Return which encoded rows have a number that was filled in."""
@@ -388,6 +418,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {width} features, but {caller} is expecting {self.n_features_in_} features "
                 f"as input; {SAME_COLUMNS}"
             )
+
+
+def _combined(counts: list[int]) -> Integers:
+    """Return combinations of levels, a row for each column, given how many these have."""
+    if math.prod(counts) <= MOST_STAND_INS:
+        return np.indices(counts).reshape(len(counts), -1)
+    rng = np.random.RandomState(0)
+    return np.array([rng.permutation(_evenly(count, MOST_STAND_INS)) for count in counts])
+
+
+def _evenly(count: int, size: int) -> Integers:
+    """Return `size` numbers below a count, evenly spread."""
+    return (2 * np.arange(size) + 1) * count // (2 * size)
+
+
+def in_place(rows: Doubles, places: NDArray[np.bool_], values: Doubles) -> Iterator[Doubles]:
+    """Yield rows that have other values in some places, given these one after the other."""
+    for own in values:
+        changed = rows.copy()
+        changed[:, places] = own
+        yield changed
 
 
 def _sources_of(columns: Sequence[Column]) -> Integers:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -356,10 +356,10 @@ class TableLearner(BaseEstimator):
             worker.model_ = worker.model_._for_workers(return_std)
         return worker
 
-    def _encoded(self, X: Data) -> Doubles:
+    def _encoded(self, X: Data) -> tuple[Doubles, NDArray[np.bool_]]:
         check_is_fitted(self)
-        rows: Doubles = self.encoder_._encoded(X, type(self).__name__)[0]
-        return rows
+        encoded: tuple[Doubles, NDArray[np.bool_]] = self.encoder_._encoded(X, type(self).__name__)
+        return encoded
 
     def _mean(self, rows: Doubles) -> Doubles:
         """Return predictions of encoded rows in units of the targets, of shape (n, n_targets)."""

@@ -1,5 +1,6 @@
 """Trials of kernels and alphas: they are fitted to some rows and judged by held-out ones."""
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from .report import Candidate, Report
 ALPHAS = np.logspace(-10, 1, 23)  # All alphas that may be tried: half decades.
 TOL, MAX_ITER = 1e-2, 100  # The solver's, while kernel and alpha are chosen.
 WORTH_A_STEP = 0.999  # A search ends with the step that leaves a larger share of the error.
-DOUBTED = 100  # With fewer rows to fit to, alphas must be better than larger ones beyond chance.
+DOUBTED = 100  # If fewer rows differ, alphas must be better than larger ones beyond chance.
 
 # A callable that returns an unfitted model of a kernel, for so many rows.
 NewModel: TypeAlias = Callable[[Kernel, int], Any]
@@ -98,6 +99,13 @@ class Trials:
     def n_fitted(self) -> int:
         """The number of rows that a split fits to, in the mean."""
         return int(np.mean([len(train) for train, _ in self.splits]))
+
+    @functools.cached_property
+    def few_differ(self) -> bool:
+        """Whether a split fits to few rows that differ: copies tell no more of alpha."""
+        weights = np.random.default_rng(0).standard_normal(self.X.shape[1])
+        sums = (self.X * weights).sum(axis=1)
+        return bool(np.mean([np.unique(sums[train]).size for train, _ in self.splits]) < DOUBTED)
 
     # -- errors -------------------------------------------------------------------------------
 
@@ -178,18 +186,20 @@ class Trials:
     def _best_alpha(self, squares: Doubles) -> int:
         """Return the number of the alpha with the smallest sum of squares, given (rows, alphas).
 
-        With few rows, take the largest alpha whose sum is within one standard error of the best:
-        there chance favours alphas that are far too small, and with these the standard deviations
-        near rows that were fitted to vanish.
+        Where few rows differ, take the largest alpha whose error is hardly larger, or whose sum is
+        within one standard error of the best: there chance favours alphas that are far too small.
+        With these the standard deviations vanish near rows that were fitted to, and are far too
+        large beside them if there are many copies, whatever alpha is.
         """
         sums = squares.sum(axis=0)
         solved = np.isfinite(sums)
         best = int(np.argmin(np.where(solved, sums, np.inf)))
-        if self.n_fitted >= DOUBTED:
+        if not self.few_differ:
             return best
         more = np.where(solved, squares, 0) - squares[:, [best]]
         doubt = math.sqrt(len(more)) * more.std(axis=0)
-        return int(np.flatnonzero(solved & (more.sum(axis=0) <= doubt))[-1])
+        hardly = (WORTH_A_STEP**-2 - 1) * sums[best]
+        return int(np.flatnonzero(solved & (more.sum(axis=0) <= np.maximum(doubt, hardly)))[-1])
 
     def error_of_mean(self) -> float:
         """Return the error of the mean of the rows fitted to, on those held out."""

@@ -1057,6 +1057,50 @@ def test_a_new_level_is_as_unsure_as_levels_differ():
     assert 0.4 < np.median(std) < 0.6  # of noise and effects .48, of y about 6
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*levels that the fit did not see")
+def test_a_new_level_of_hundreds_is_predicted_by_the_mean_of_known_ones():
+    """In the middle of all codes the fit extrapolates: errors of 2.6 instead of 2."""
+    rng = np.random.default_rng(0)
+    effects, shop, a = (
+        2 * rng.standard_normal(300),
+        rng.integers(0, 300, 1500),
+        rng.uniform(size=1500),
+    )
+    X = pd.DataFrame({"shop": [f"s{each}" for each in shop], "a": a})
+    y = effects[shop] + np.sin(5 * a) + 0.1 * rng.standard_normal(1500)
+    new, truth = X[:400].assign(shop="new"), np.sin(5 * a[:400]) + 2 * rng.standard_normal(400)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    mean, std, slope = model.predict(new, return_std=True, return_gradient=True)[:3]
+    np.testing.assert_allclose(model.predict(new[:3]), mean[:3], rtol=1e-6)
+    assert np.abs(mean - np.sin(5 * a[:400]) - effects.mean()).max() < 1
+    assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
+    assert np.corrcoef(slope["a"], np.cos(5 * a[:400]))[0, 1] > 0.9
+    labels = KernelClassifier(random_state=0).fit(X, y > 0)
+    shares, by_score = labels.predict_proba(new), labels.decision_function(new)
+    np.testing.assert_allclose(by_score, np.log(shares[:, 1] / shares[:, 0]), atol=1e-9)
+    assert 0.2 < shares.min() < shares.max() < 0.8
+
+
+@pytest.mark.parametrize("n", [90, 150])
+def test_a_few_values_with_many_copies_leave_others_no_less_sure_than_y(n):
+    """Held-out copies don't tell alpha: deviations were up to 30 times that of y."""
+    for seed in (3, 5):
+        rng = np.random.default_rng(seed)
+        effects, place = 2 * rng.standard_normal(3), rng.integers(0, 3, n)
+        y = effects[place] + 0.1 * rng.standard_normal(n)
+        model = KernelRegressor(random_state=0).fit(place[:, None].astype(float), y)
+        _, std = model.predict([[0.5], [1.5], [0.0]], return_std=True)
+        assert (std[:2] < 2 * y.std()).all()
+        assert std[2] < 0.2
+        kinds = pd.DataFrame({"kind": np.array(["a", "b", "c"])[place]})
+        model = KernelRegressor(random_state=0).fit(kinds, y)
+        with pytest.warns(UserWarning, match="did not see"):
+            mean, std = model.predict(pd.DataFrame({"kind": ["d"]}), return_std=True)
+        assert abs(mean[0] - effects.mean()) < 0.1
+        assert 0.9 * y.std() < std[0] < 2 * y.std()
+
+
 @pytest.mark.parametrize("in_logs", [True, False])
 def test_logarithms_are_taken_where_they_are_likelier(in_logs):
     rng = np.random.default_rng(0)

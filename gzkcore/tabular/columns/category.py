@@ -29,7 +29,7 @@ from .cells import BOOLEANS, FEW_LEVELS, LEVELS, TEXTS, Cells
 from .column import Column, Drift
 
 MOST_COLUMNS, CODE = 256, 128
-# The first levels, by their number of rows, may have a length of their own, and stand for new ones.
+# The first levels, by their number of rows, may have a length of their own.
 FREQUENT = FEW_LEVELS
 # What booleans are called where levels are text of true and false, and where they are numbers.
 SPELLINGS = ({"1": "True", "0": "False"} | BOOLEANS, {"true": "1", "false": "0"})
@@ -146,10 +146,6 @@ class Category(Column):
         """Return which rows have a level that no row of the fit had."""
         known = {*self.all_levels}
         return np.array([text not in known for text in values], dtype=bool)[:, None]
-
-    def variants(self) -> Doubles | None:
-        """Return the encodings of the frequent levels."""
-        return self.encode(np.array(self.all_levels[:FREQUENT], dtype=object))
 
     def drift(self) -> Drift:
         """Return what collects levels that the fit has not seen."""

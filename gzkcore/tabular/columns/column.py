@@ -134,9 +134,9 @@ class Column(ABC):
         """Return which values (n, n_inputs) the fit has seen nothing like."""
         return np.zeros((len(values), len(self.names)), dtype=bool)
 
-    def variants(self) -> Doubles | None:
-        """Return encodings that a value may have, where it is unknown: frequent, or far apart."""
-        return None
+    def extremes(self) -> Doubles:
+        """Return encodings far apart that an unknown number may have; none if nothing is known."""
+        return np.empty((0, len(self.encoded_names)))
 
     def drift(self) -> Drift:
         """Return what collects how new rows differ from the fit."""

@@ -244,9 +244,9 @@ class Number(Column):
         """Return which values are missing, where none was in the fit."""
         return np.isnan(values)[:, None] & (not self.fills_in)
 
-    def variants(self) -> Doubles | None:
+    def extremes(self) -> Doubles:
         """Return numbers two standard deviations from the mean, if they have no other columns."""
-        return np.array([[-2.0], [2.0]]) if len(self.encoded_names) == 1 else None
+        return np.array([[-2.0], [2.0]]) if len(self.encoded_names) == 1 else super().extremes()
 
     def shown(self, value: float) -> str:
         """Return a value of the column for a sentence."""
