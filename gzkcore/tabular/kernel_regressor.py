@@ -228,7 +228,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             columns differ that were copies. It is also that of y, at least, for a row without a
             number or place that hardly any training row lacked, and for a row with a category that
             no training row had, unless predictions hardly depend on that column, or it has 8 or
-            more categories: then it grows by how much these differ. If the model predicts the mean,
+            more categories: then it grows by how much these differ. Known categories stand for
+            one that is new, and the prediction is their mean. If the model predicts the mean,
             the standard deviation is that of y everywhere: 0 if all training targets were equal,
             NaN after a fit to one row.
         return_gradient : bool, default=False
