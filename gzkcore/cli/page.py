@@ -69,7 +69,7 @@ def write_page(
     text, verdict, name = text_of(result), fit.verdict, Path(result["data"]).name
     no_errors = ["No rows were held out, so that no errors are known."] * (verdict is None)
     calibration = bars = ""
-    if verdict is not None and verdict.spread is not None:
+    if verdict is not None:
         calibration = _drawn("calibration", lambda axes: draw_calibration(axes, fit, verdict))
     if verdict is not None and has_bars(verdict):
         bars = _drawn("columns that matter", lambda axes: draw_bars(axes, fit, verdict))

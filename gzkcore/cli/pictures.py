@@ -157,11 +157,12 @@ def draw_calibration(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
 
     For labels, draw how often predictions are right against their probabilities.
     """
-    spread, n = np.asarray(verdict.spread), len(verdict.errors)
+    known = ~np.isnan(verdict.spread)
+    spread, errors, n = verdict.spread[known], verdict.errors[known], int(known.sum())
     axes.plot([0, 100], [0, 100], color=INK, linewidth=1)
     if fit.rows.classify:
         for part in np.array_split(np.argsort(spread), min(BINS, max(1, n // 10))):
-            stated, right = 100 * spread[part].mean(), 1 - verdict.errors[part].mean()
+            stated, right = 100 * spread[part].mean(), 1 - errors[part].mean()
             interval = np.multiply(wilson(right, len(part)), 100)
             axes.plot([stated, stated], interval, color=COLORS[0])
             axes.plot(stated, 100 * right, "o", color=COLORS[0], clip_on=False)
@@ -170,7 +171,7 @@ def draw_calibration(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
     else:
         share = np.linspace(0, 1, 101)
         # The smallest share of a normal distribution whose interval holds the value.
-        level = 2 * ndtr(np.abs(verdict.errors) / spread) - 1
+        level = 2 * ndtr(np.abs(errors) / spread) - 1
         inside = np.searchsorted(np.sort(level), share, side="right") / n
         ends = share + 1.96 * np.sqrt(share * (1 - share) / n) * [[-1], [1]]
         axes.fill_between(100 * share, *(100 * ends), color=FAINT, alpha=0.3, linewidth=0)

@@ -96,7 +96,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         _about_best(result),
         [f"What was chosen{unit}:", *_about_choice(result)],
         _about_columns(result, written),
-        _about_sureness(result["sure"]),
+        _about_sureness(result["sure"], result["test_rows"]),
         ([f"Left out: {some_of(result['unused'], MOST_NAMED)}{more}"] if result["unused"] else [])
         + result["notes"],
     )
@@ -250,7 +250,7 @@ def _about_best(result: dict[str, Any]) -> list[str]:
     return [f"{names} {'has' if len(better) == 1 else 'have'} a smaller error here."]
 
 
-def _about_sureness(sure: dict[str, float | None]) -> list[str]:
+def _about_sureness(sure: dict[str, Any], n_test: int) -> list[str]:
     if "mean_probability" in sure:
         lines = (
             "Uncertainty: the mean probability of the predicted class is "
@@ -266,14 +266,13 @@ def _about_sureness(sure: dict[str, float | None]) -> list[str]:
     if not sure:
         return []
     within = _number(sure["within"], 3)
-    line = f"Uncertainty, on the held-out rows: 95 % of the errors are at most {within}"
-    if "covered" in sure:
-        line += (
-            f". {_percent(sure['covered'])} of these rows are within 1.96 standard deviations "
-            "of their predictions; 95 % should be. The median standard deviation is "
-            f"{_number(sure['std_median'], 3)}"
-        )
-    return [f"{line}."]
+    some = "these rows" if sure["std_rows"] >= n_test else f"{sure['std_rows']:,} of these rows"
+    return [
+        f"Uncertainty, on the held-out rows: 95 % of the errors are at most {within}. "
+        f"{_percent(sure['covered'])} of {some} are within 1.96 standard deviations of their "
+        "predictions; 95 % should be. The median standard deviation is "
+        f"{_number(sure['std_median'], 3)}."
+    ]
 
 
 def _rate(share: float) -> str:

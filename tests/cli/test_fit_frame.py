@@ -409,12 +409,17 @@ def test_frames_are_as_long_as_their_columns():
 
 def test_coverage_is_said_of_a_model_of_many_rows(monkeypatch):
     monkeypatch.setattr(verdict, "STD_ROWS", 10)
+    monkeypatch.setattr(verdict, "SOME_ROWS", 20)
     x = np.linspace(0, 1, 60)
     model = KernelRegressor(random_state=0).fit(x[:, None], np.sin(6 * x))
     tested = verdict.Tested([model], [slice(None)], np.zeros(60, dtype=int))
     measures, std = verdict._how_sure(tested, FrameOf(x), np.sin(6 * x), model.predict(x[:, None]))
     assert measures["covered"] > 0.9
-    assert std.shape == (60,)
+    assert measures["std_rows"] == 60  # of one column near rows give them
+    monkeypatch.setattr(verdict.NearVariances, "suit", lambda *_: False)
+    measures, std = verdict._how_sure(tested, FrameOf(x), np.sin(6 * x), model.predict(x[:, None]))
+    assert measures["std_rows"] == np.isfinite(std).sum() == 20
+    assert measures["covered"] > 0.9
 
 
 class FrameOf:
