@@ -267,12 +267,13 @@ def _about_sureness(sure: dict[str, Any], n_test: int) -> list[str]:
         return []
     within = _number(sure["within"], 3)
     some = "these rows" if sure["std_rows"] >= n_test else f"{sure['std_rows']:,} of these rows"
-    return [
+    line = (
         f"Uncertainty, on the held-out rows: 95 % of the errors are at most {within}. "
         f"{_percent(sure['covered'])} of {some} are within 1.96 standard deviations of their "
         "predictions; 95 % should be. The median standard deviation is "
         f"{_number(sure['std_median'], 3)}."
-    ]
+    )
+    return [line]
 
 
 def _rate(share: float) -> str:
