@@ -29,6 +29,7 @@ from gzkcore.tabular.columns.category import doubt_of_texts
 from gzkcore.tabular.columns.cells import FEW_LEVELS, Cells, cells_of
 from gzkcore.tabular.columns.kinds import KINDS
 from gzkcore.tabular.columns.left_out import reason_of
+from gzkcore.tabular.targets import IDENTIFIER, repeating
 
 from .arguments import TestBy, listed
 from .held_out import (
@@ -43,6 +44,7 @@ from .held_out import (
 )
 from .hints import (
     about_blocks,
+    about_groups,
     about_row_numbers,
     about_spellings,
     day_told,
@@ -131,23 +133,11 @@ class TableSource:
 
 
 def read_rows(
-    table: Table,
-    target: str,
-    columns: list[str],
-    *,
-    places: bool,
-    classify: bool,
-    test_fraction: float | None,
-    drop_missing: bool,
-    seed: int,
-    report: OnProgress,
-    say: Say,
-    most_bytes: float | None = None,
-    by: TestBy = TestBy(),  # noqa: B008  it can't be changed
-    weights: str | None = None,
-    regress: bool = False,
-    kinds: Mapping[str, Any] = NO_KINDS,
-) -> FrameRows:
+    table: Table, target: str, columns: list[str], *, places: bool, classify: bool,
+    test_fraction: float | None, drop_missing: bool, seed: int, report: OnProgress, say: Say,
+    most_bytes: float | None = None, by: TestBy = TestBy(),  # noqa: B008  it can't be changed
+    weights: str | None = None, regress: bool = False, kinds: Mapping[str, Any] = NO_KINDS,
+) -> FrameRows:  # fmt: skip
     """Read a table, or as many rows at random as fit into memory; hold out some.
 
     `places` says whether the columns are latitude and longitude, `classify` whether numbers of the
@@ -163,8 +153,10 @@ def read_rows(
     if places:
         kinds = dict(zip(columns, AXES, strict=True))
     table.axes = {name: kind for name, kind in kinds.items() if kind in [*AXES]}
-    names = [*columns, target, *(name for name in more if name not in columns)]
-    in_files = _kinds_in_files(kinds)
+    by_chance = not by.columns and test_fraction != 0
+    unused = [name for name in table.beside(target) if by_chance and name not in [*columns, *more]]
+    in_files = dict.fromkeys(filter(IDENTIFIER.fullmatch, unused), TEXT) | _kinds_in_files(kinds)
+    names = [*dict.fromkeys([*columns, target, *more, *in_files])]
     table.padded |= {name for name, kind in in_files.items() if kind == NUMBER}
     table.padded |= {*filter(None, [weights, target if regress else None])}
     sample = read_frame(table, names, report, most_bytes, seed, in_files)
@@ -177,6 +169,10 @@ def read_rows(
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], numbers, classify, say)
+    if by_chance:
+        others = {name: whole[name][there] for name in names if name not in (target, weights)}
+        if repeated := repeating(others, [y[there]]):
+            say(about_groups(repeated))
     if classify:
         _tell_labels(table, target, y[there], asked, say)
     is_every = {*columns, by.groups, weights} >= {*table.beside(target)} - {*table.index}

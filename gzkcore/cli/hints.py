@@ -12,16 +12,16 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.doubts import doubt_in
 from gzkcore.rows.values import LARGEST_WHOLE, Values
 from gzkcore.tabular.columns.number import skewness
+from gzkcore.tabular.targets import IDENTIFIER
 
 from .arguments import listed
 
-# Names of numbers that rise from row to row and mean something, and of those that mean nothing.
+# Names of numbers that rise from row to row and mean something.
 ORDERED = re.compile(
     r"(?i)(^|[ _.-])"
     r"(t|time|step|second|minute|hour|day|week|month|quarter|year|age|period)s?"
     r"($|[ _.-])|timestamp|epoch|elapsed|dayof|yday"
 )
-IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
 DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 
@@ -73,6 +73,15 @@ def about_dates(dates: list[str]) -> str:
         f"column {first!r} holds dates, and the held-out rows are of the same times as those "
         "learned from; to test predictions of later rows, hold out the last ones: "
         f"--test-last {shlex.quote(first)}"
+    )
+
+
+def about_groups(column: str) -> str:
+    """Say what random held-out rows don't test where rows of one value of a column are alike."""
+    return (
+        f"rows with the same {column!r} have similar targets, and the held-out rows share theirs "
+        "with those learned from; to test predictions for others, hold out whole groups: "
+        f"--test-groups {shlex.quote(column)}"
     )
 
 

@@ -105,7 +105,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
 def _about_choice(result: dict[str, Any]) -> list[str]:
     """Return what the report says of the choice that is not said elsewhere."""
     km, kinds = result["lengthscale_km"], {remark["kind"] for remark in result["remarks"]}
-    elsewhere = ["time", *["error rate of the choice"] * bool(result["methods"])]
+    elsewhere = ["time", "groups", *["error rate of the choice"] * bool(result["methods"])]
     elsewhere += [DEGREES_AS_NUMBERS] * bool(km)
     lines = [] if result["chosen"] is None else [f"Kernel: {result['chosen']}."]
     for remark in result["remarks"]:

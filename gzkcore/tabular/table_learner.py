@@ -15,7 +15,7 @@ import copy
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -47,10 +47,11 @@ from gzkcore.learn.held_out import is_number_of_folds
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
-from gzkcore.rows.values import about_sentinel, sentinel_of
+from gzkcore.rows.values import Values, about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import SolveProgress
 
+from .columns.left_out import LeftOut
 from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
 from .form import AUTO, FORMS, Choice, Form, asked_form, best_form
@@ -59,7 +60,7 @@ from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
-from .targets import doubt_copies
+from .targets import doubt_copies, repeating
 from .trials import TOL, Trials
 
 # Kernel and alpha are chosen on at most so many rows. On the globe, where products skip most tiles
@@ -185,6 +186,9 @@ class TableLearner(BaseEstimator):
         if encoder.has_logarithms():
             encoder, rows = _likelier((encoder, rows), X, Y, used)
         doubt_copies(encoder.columns_, values, Y, labels)
+        report = Report(remarks=encoder.remarks())
+        if source is None and groups is None and (self.cv is None or is_number_of_folds(self.cv)):
+            _tell_groups(encoder, values, Y.T if labels is None else [labels], report)
         del values  # a whole table
         whole = None
         if drawn is not None and not drawn.complete:
@@ -194,7 +198,6 @@ class TableLearner(BaseEstimator):
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
-        report = Report(remarks=encoder.remarks())
         _tell_codes(Y if used is None else Y[used], report)
         if whole is not None:
             report.say(
@@ -404,6 +407,20 @@ def _tell_codes(Y: Doubles, report: Report) -> None:
             sentence = about_sentinel("y", sentinel)
             warn(sentence, UserWarning)
             report.say(f"{sentence}.")
+
+
+def _tell_groups(
+    encoder: TableEncoder, values: list[Values], targets: Iterable[Values], report: Report
+) -> None:
+    """Report the column whose rows are groups that are held out in part, if there is one."""
+    own = zip(encoder.columns_, values, strict=True)
+    used = {c.name: v for c, v in own if v.ndim == 1 and not isinstance(c, LeftOut)}
+    if name := repeating(used, targets):
+        report.say(
+            f"Rows with the same {name!r} have similar targets. If new rows are of others, pass it "
+            "as groups to fit, not in X: whole groups are held out, as by GroupKFold.",
+            "groups",
+        )
 
 
 def _likelier(

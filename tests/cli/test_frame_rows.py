@@ -458,6 +458,30 @@ def test_dates_have_a_note_unless_the_last_are_held_out(capsys):
     assert (result["train_rows"], result["test_rows"]) == (297, 33)
 
 
+@pytest.mark.parametrize("columns", [["patient", "a"], ["a"]])
+@pytest.mark.parametrize("form", ["{}", "P{:03d}"])
+def test_groups_are_proposed_where_a_patient_has_several_rows(columns, form):
+    rng = np.random.default_rng(0)
+    who, a = np.repeat(np.arange(60), 8), rng.standard_normal(480)
+    y = rng.standard_normal(60)[who] + 0.1 * a
+    write("data.csv", {"patient": [form.format(i) for i in who], "a": a, "y": y})
+    told = "hold out whole groups: --test-groups patient"
+    for by, share, is_told in (
+        ((None, None), None, True),
+        ((None, "patient"), None, False),
+        (("a", None), None, False),
+        ((None, None), 0.0, False),
+    ):
+        notes = []
+        rows = frame_rows.read_rows(
+            open_table("data.csv"), "y", columns, places=False, classify=False, test_fraction=share,
+            drop_missing=False, seed=0, report=lambda *_: None, say=notes.append,
+            by=arguments.TestBy(*by),
+        )  # fmt: skip
+        assert any(note.endswith(told) for note in notes) == is_told
+        assert rows.inputs.columns == columns
+
+
 @pytest.mark.slow
 def test_with_few_rows_the_last_fifth_is_held_out_and_groups_in_turn(capsys):
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What is told of targets: copies of them, angles, predictions below 0."""
+"""What is told of targets: copies of them, groups of them, angles, predictions below 0."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import pytest
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.table_encoder import TableEncoder
-from gzkcore.tabular.targets import about_angles, about_negative, doubt_copies
+from gzkcore.tabular.targets import about_angles, about_negative, doubt_copies, repeating
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -62,6 +62,50 @@ def test_a_line_may_depend_on_its_only_column():
     assert not doubts(OTHERS[["a"]], 2 * OTHERS["a"].to_numpy() + 1)
 
 
+WHO = np.repeat(np.arange(20), 6)
+OF_WHO = RNG.normal(size=20)[WHO]
+CODES = np.array([f"P{number:02d}" for number in WHO], dtype=object)
+AGE, DOSE = RNG.integers(20, 80, 20)[WHO].astype(float), RNG.normal(size=N)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "others"),
+    [
+        ("patient", 1.0 * WHO, {"dose": DOSE}),
+        ("patientID", np.where(WHO == 3, np.nan, WHO), {"dose": DOSE}),
+        ("weather station no", CODES, {"dose": DOSE}),
+        ("who", CODES, {"age": AGE, "old": np.where(AGE > 50, "y", "n"), "dose": DOSE}),
+    ],
+)
+def test_a_column_whose_values_return_with_similar_targets_is_found(name, values, others):
+    y = OF_WHO + 0.5 * RNG.normal(size=N)
+    assert repeating({name: values} | others, [y]) == name
+    assert repeating({name: values} | others, [y > np.median(y)]) == name
+    assert repeating({name: values} | others, [RNG.permutation(y)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("town", CODES),  # new rows are of these towns, and other columns vary in them
+        ("rooms", 1.0 * WHO),
+        ("patient_age", AGE),
+        ("n_customers", 1.0 * WHO),
+        ("id", 0.5 * WHO),
+        ("id", 1.0 * (WHO // 4)),  # few
+        ("id", 1.0 * np.arange(N)),  # each once
+    ],
+)
+def test_other_columns_are_no_groups(name, values):
+    assert repeating({name: values, "dose": DOSE, "age": RNG.permutation(AGE)}, [OF_WHO]) == ""
+
+
+def test_of_nested_groups_the_larger_are_found():
+    visit = 1.0 * (np.arange(N) // 3)
+    y = OF_WHO + 0.5 * RNG.normal(size=N)
+    assert repeating({"visit_id": visit, "patient": CODES}, [y]) == "patient"
+
+
 def test_angles_are_told_by_name_and_values():
     around, half = np.linspace(1, 359, 99), np.linspace(-179, 178, 99)
     for name in (
@@ -99,3 +143,14 @@ def test_fits_and_predictions_tell_it():
         model.predict(OTHERS)
     with pytest.warns(UserWarning, match="column 'copy' tells the target exactly"):
         KernelClassifier(random_state=0).fit(OTHERS.assign(copy=LABELS), LABELS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
+def test_reports_tell_of_groups_that_splits_part(learner):
+    X = OTHERS.assign(patient=WHO)
+    y = OF_WHO if learner is KernelRegressor else np.where(OF_WHO > 0, "ill", "well")
+    told = "Rows with the same 'patient' have similar targets"
+    for groups, is_told in ((None, True), (WHO, False)):
+        report = learner(random_state=0).fit(X, y, groups=groups).report_
+        assert any(sentence.startswith(told) for sentence in report.sentences) == is_told
