@@ -19,8 +19,8 @@ WORDS = {
 }  # fmt: skip
 LETTERS = {word: letter for letter, words in WORDS.items() for word in words.split()}
 WORD = rf"(?:{'|'.join(sorted(LETTERS, key=len, reverse=True))})"
-NUMBER = r"\d+(?:[.,]\d+)?"
-DEGREE = r"\s*(?:[°º˚]|d(?:eg(?:rees?|s|\.)?)?)"
+NUMBER = r"\d+(?:[.,]\d+)?(?:[eE][-+]\d+)?"
+DEGREE = r"\s*(?:[°º˚]|d(?:eg(?:rees?_?|s|\.)?)?)"
 MINUTE = r"\s*(?:['’′‘´`]|m(?:in(?:utes?|\.)?)?)"
 SECOND = rf"\s*(?:[\"”″“]|['’′‘´`]{{2}}|sec(?:onds?|\.)?|s(?=\s*{WORD}$))"
 APART = r"\s*:|-|\s"  # what else separates degrees, minutes and seconds

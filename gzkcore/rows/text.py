@@ -200,7 +200,7 @@ def _dated(texts: Values, there: NDArray[np.bool_], form: str, known: list[str] 
     dates = dates_of(texts, there, form, first_year)
     marks = [ZONED] * dates.zoned + [str(dates.first_year)] * bool(dates.first_year)
     lack = ZONES_LACK.format(dates.plain) if dates.zoned and dates.plain else ""
-    notes = [ZONES_TOLD + lack] if dates.moved and (lack or known is None) else []
+    notes = [ZONES_TOLD + lack] if lack or (dates.moved and known is None) else []
     notes += [] if known is None else _if_unlike(marks, known)
     if dates.first_year and not first_year:
         notes.append(YEARS_TOLD.format(dates.first_year, dates.first_year + 99))

@@ -315,6 +315,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _of_known(self, rows: Doubles, unknown: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         """Return predictions and deviations of encoded rows in units of the targets."""
         predicted, std = self.model_.predict(rows, return_std=True)
+        # Where columns leave the axes of the fit, any slope may be: one of y by each column's.
+        off = np.linalg.norm(np.column_stack([np.ones(len(rows)), rows]), axis=1)
+        std = np.where(np.isinf(std).T, off, std.T).T
         deviations, spread = self._deviations, Spread.of(self.model_, std)
         factors = deviations.factors_of(self.encoder_.incomplete(rows))
         std = spread.widened(factors, deviations.usual_of(spread), deviations.outer) * self._scales

@@ -22,7 +22,7 @@ DMS = 40 + 26 / 60 + 46 / 3600
     ("40°26'46\"N", DMS), ("40°26′46″S", -DMS), ("40 26 46 N", DMS), ("40:26:46N", DMS),
     ("40-26-46N", DMS), ("40°26'46''N", DMS), ("40 26 46 s", -DMS), ("40d26m46s", DMS),
     ("40d26m46sS", -DMS), ("40d26m46S", -DMS), ("S40° 30.0'", -40.5), ("-40:30", -40.5),
-    ("40.4378°", 40.4378), ("-74.5", -74.5),
+    ("40.4378°", 40.4378), ("-74.5", -74.5), ("74.5 degrees_west", -74.5), ("7.45e+01W", -74.5),
 ])  # fmt: skip
 def test_degrees_are_read_as_they_are_written(text, signed):
     assert degrees_in(text).signed == pytest.approx(signed, abs=1e-12)

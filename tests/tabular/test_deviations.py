@@ -101,6 +101,16 @@ def test_days_of_which_nothing_is_known_are_within_their_deviations():
     assert any("In gaps between the rows" in sentence for sentence in model.report_.sentences)
 
 
+def test_where_copies_of_a_column_part_deviations_are_large_and_finite():
+    rng = np.random.default_rng(0)
+    a = rng.uniform(0, 10, 100)
+    y = 2 * a + 0.1 * rng.standard_normal(100)
+    model = KernelRegressor(budget=1, random_state=0).fit(np.column_stack([a, 2 * a]), y)
+    _, std = model.predict(np.array([[5, 10], [5, 11], [5, 18]]), return_std=True)
+    assert std[0] < 0.2
+    assert y.std() < std[1] < std[2] < 100 * y.std()
+
+
 @pytest.mark.slow
 def test_a_step_of_the_noise_is_a_step_of_the_deviations():
     rng = np.random.default_rng(7)

@@ -779,6 +779,12 @@ def test_times_in_text_with_a_zone_are_utc():
     assert encoder.columns_[0].fill == 1704067200
 
 
+def test_times_without_a_zone_beside_those_in_utc_are_told():
+    texts = ["2024-01-01T00:00Z", "2024-01-01T05:00", "2024-01-02T05:00Z"]
+    with pytest.warns(UserWarning, match="2024-01-01T05:00"):
+        TableEncoder().fit(pd.DataFrame({"at": texts}))
+
+
 HOURS = pd.date_range("2024-07-01", periods=40, freq="7h")
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 PLAIN = {
