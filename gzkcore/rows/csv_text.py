@@ -127,7 +127,8 @@ def header_in(head: bytes, *, ended: bool, skip: int = 0) -> Header | None:
     values = header.record.decode("utf-8", "replace").rstrip("\r\n")
     last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
     above = re.search(rb"#[^\r\n]+(\r\n?|\n)\Z", last.before)  # units of these names are repeated
-    if above and len({*last.record.split()}) < len(last.record.split()):
+    words = last.record.split()
+    if above and (len({*words}) < len(words) or {*above[0].decode("latin-1").split()} >= OF_BUOYS):
         names = Header(head[: above.start()], above[0], above[1], values)
         last = names if is_aligned(names) else last
     return last if not values or _between_names(last) else header

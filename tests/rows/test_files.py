@@ -223,6 +223,11 @@ def test_files_of_buoys(n_rows, end):
     assert written[2] == lines[2] + " 1015.3"
 
 
+def test_units_of_buoys_are_no_names_even_if_none_repeats():
+    Path("data.txt").write_text("#YY  MM DD hh WVHT\n#yr  mo dy hr    m\n2024 03 01 00  1.2\n")
+    assert open_table("data.txt").names == ["YY", "MM", "DD", "hh", "WVHT"]
+
+
 def test_a_comment_too_long_for_names():
     Path("data.csv").write_text(f"# {'x' * 200_000}\n1.5 2\n")
     refuse("data.csv", ["y"], "the first line has numbers, '1.5 2', but must name the columns")
