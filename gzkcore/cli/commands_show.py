@@ -67,7 +67,8 @@ def _predict(plot: Path, as_json: bool) -> dict[str, Any]:
     n, n_held_out = (len(y) for _, y in (data.train, data.test))
     show(
         f"Elevation of airports from latitude and longitude: {n:,} to learn from, "
-        f"{n_held_out:,} held out\n",
+        f"{n_held_out:,} held out",
+        "",
         "                            error      R²    time of the fit",
     )
     for row in data.errors():
@@ -76,7 +77,9 @@ def _predict(plot: Path, as_json: bool) -> dict[str, Any]:
     data.draw(plot)
     chosen = data.model_.report_.sentences
     show(
-        f"\nMap of what KernelRegressor learned: {plot}\n",
+        "",
+        f"Map of what KernelRegressor learned: {plot}",
+        "",
         "What was chosen (errors in standard deviations of the elevation):",
         *chosen,
         "Next: gzkcore fit YOUR_TABLE.csv --target COLUMN --report report.html",

@@ -149,9 +149,11 @@ class DoubtError(ValueError):
         self.texts = texts
 
     def rows(self, texts: Values) -> list[int]:
-        """Return the first rows whose texts have these in them."""
-        every = [*enumerate(texts)]
-        return [next(row for row, text in every if one in (text or "")) for one in self.texts]
+        """Return the first rows whose texts are these, or have these in them."""
+        every = [text or "" for text in texts]
+        within = [[one in text for text in every].index(True) for one in self.texts]
+        pairs = zip(self.texts, within, strict=True)
+        return [every.index(one) if one in every else row for one, row in pairs]
 
 
 def is_missing(value: Any) -> bool:

@@ -165,10 +165,14 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
     deviations.factors = np.clip(factors(gaps if gaps.all() else ~gaps), least, MOST_WIDENING)
     trials.report.say(_about_widening(deviations.factors))
-    for splits in blocks:
-        _widen_outer(deviations, trials.on(splits, trials.report), best, form.trial, IN_GAPS)
+    of_blocks = (trials.on(splits, trials.report) for splits in blocks)
+    in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
+    told = [*filter(None, in_gaps)][-1:]  # the last is the largest
     if edge is not None:
-        _widen_outer(deviations, trials.on([edge.split], trials.report), best, form.trial)
+        held = trials.on([edge.split], trials.report)
+        told.append(_widen_outer(deviations, held, best, form.trial))
+    for sentence in filter(None, told):
+        trials.report.say(sentence)
     if not incomplete.any() or gaps.all():
         return deviations
     if gaps.sum() < FEWEST_INCOMPLETE:
@@ -187,17 +191,18 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
 def _widen_outer(
     deviations: Deviations, trials: Trials, best: Candidate, new_model: NewModel,
     least: float = 0.0,
-) -> None:  # fmt: skip
+) -> str:  # fmt: skip
     """Make standard deviations beyond the rows, or between them, as large as errors there.
 
-    If most rows held out have less than `least` times the usual variance, none is in a gap.
+    Return what was done, in words. If most rows held out have less than `least` times the usual
+    variance, none is in a gap.
     """
     alike = replace(best, of_splits=[best.kernel for _ in trials.splits])
     errors, spreads, places = [], [], []
     for model, mean, std, test in trials.predictions(alike, new_model, return_std=True):
         spread = Spread.of(model, np.asarray(std))
         if not test.size or np.mean(spread.variances >= least * deviations.usual) < 0.5:
-            return
+            return ""
         errors.append((mean - trials.Y[test]) / deviations.varying(trials.X[test]))
         spreads.append(spread)
         places.append(test)
@@ -208,11 +213,11 @@ def _widen_outer(
     outer = outer_widening(missed, spread, usual, factors, weights)
     before = np.maximum(deviations.outer, factors)
     if least and (outer <= before).all():
-        return
+        return ""
     outer = deviations.outer = np.maximum(outer, before)
     within = 100 * np.mean(np.abs(missed) <= NORMAL_95 * spread.widened(factors, usual, outer))
     where, those = ("In gaps between", "of blocks") if least else ("Beyond", "at the edge")
-    trials.report.say(
+    return (
         f"{where} the rows standard deviations are multiplied by {listed(outer)}, at most "
         f"{MOST_WIDENING:g}; so {within:.0f} % of the rows {those} are within 1.96 of them."
     )

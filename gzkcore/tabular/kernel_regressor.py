@@ -28,7 +28,7 @@ from .form import Choice
 from .kernel_search import MOST_LENGTHS
 from .table_encoder import in_place
 from .table_learner import TableLearner, warn_of_order
-from .targets import about_angles, about_negative
+from .targets import about_angles, about_negative, lowest_of
 
 __all__ = ["KernelRegressor"]
 
@@ -134,7 +134,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         _flat=flag(),
         _lowest=doubles("t").if_there(),
     )
-    _lowest: Doubles | None = None  # targets of the fit, if all were seen
+    _lowest: Doubles | None = None  # targets of the fit, see `lowest_of`
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -200,7 +200,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             for name, target in zip(names, y.reshape(len(y), -1).T, strict=False):
                 if told := about_angles(name, target):
                     warn(told)
-            self._lowest = y.reshape(len(y), -1).min(axis=0)
+            self._lowest = lowest_of(y.reshape(len(y), -1))
         self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
 

@@ -29,6 +29,7 @@ GROUPS, ROWS = 10, 3  # the fewest groups, and rows of one on average, that tell
 MOST_ROWS = 20  # Without such a name a column has no more rows of a group, on average.
 APART, CHANCE = 0.1, 1e-3  # the least variance between groups, by that within; its probability
 TURN, NEAR = 360.0, 45.0  # An angle, in degrees, has values so near both ends of a turn.
+MOST_LABELS = 10  # Up to so many different numbers may be labels.
 LITTLE = 0.01  # standard deviations of the target by which predictions may be negative, untold
 
 
@@ -125,6 +126,11 @@ def about_angles(name: str, y: Doubles) -> Remark | None:
     both = f"{start:g} and {start + TURN:g} degrees are one direction, but far apart as numbers"
     remedy = "predict its sine and cosine as two targets; arctan2 of both is the angle"
     return Remark("angle", [name], f"{name} seems to be an angle: {both}", remedy)
+
+
+def lowest_of(Y: Doubles) -> Doubles | None:
+    """Return the least of each target; None where so few numbers differ that they may be labels."""
+    return Y.min(axis=0) if np.unique(Y).size > MOST_LABELS else None
 
 
 def about_negative(means: Doubles, lowest: Doubles, scales: Doubles) -> Remark | None:

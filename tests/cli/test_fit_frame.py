@@ -250,7 +250,7 @@ def test_what_is_left_out_is_told(capsys, plain):
     notes = " ".join(result["notes"])
     why = "more than half of their texts differ (--as NAME=category keeps one)"
     assert f"left out, since {why}: name" in notes
-    assert "10 rows have no y, data row 1 first; left out" in notes
+    assert "10 rows have no value of y, data row 1 first; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])
 

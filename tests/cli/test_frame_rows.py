@@ -785,7 +785,7 @@ def test_text_in_a_target_of_numbers_is_left_out_if_asked(capsys):
     assert "'none such'" in refuse(capsys, "fit", "data.csv", "--target", "y")
     notes = run(capsys, "fit", "data.csv", "--target", "y", "--regress", *UNTESTED, *QUICK)["notes"]
     assert any("'none such' in data row 41 and 19 others" in note for note in notes)
-    assert any("20 rows have no y, data row 41 first; left out" in note for note in notes)
+    assert any("20 rows have no value of y, data row 41 first; left out" in note for note in notes)
 
 
 @pytest.mark.slow
