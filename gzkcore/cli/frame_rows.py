@@ -404,8 +404,8 @@ def _prepared(
     if not used:
         raise ValueError(
             f"{table.path}: every column is empty, or holds text with a different value in more "
-            "than half of the rows, so that there is nothing to predict from; choose other columns, or "
-            "name the form of dates by --date-format"
+            "than half of the rows, so that there is nothing to predict from; choose other "
+            "columns, or name the form of dates by --date-format"
         )
     inputs = Inputs({name: kinds[name] for name in used})
     return inputs, inputs.frame(table, numbers, whole.values)
@@ -453,7 +453,8 @@ def _targets(
         has, word = "has" if missing == 1 else "have", table.words.get(target)
         more = f" ({word!r} means none; --missing '' makes it a value)" if word else ""
         first = numbers[~there][0] + 1
-        say(f"{counted(missing, 'row')} {has} no value of {target}, data row {first} first{more}; left out")
+        rows = f"{counted(missing, 'row')} {has} no value of {target}, data row {first} first"
+        say(f"{rows}{more}; left out")
     if text or classify:
         return _as_labels(table, target, np.where(there, column, "" if text else 0)), there
     if len(np.unique(column[there])) == 2:

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, stored
+from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings, warn
@@ -132,7 +132,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     _state = stored(
         _deviations=holds(Deviations),
         _flat=flag(),
-        _lowest=doubles("t").if_there(),
+        _lowest=(doubles("t") | nothing()).if_there(),
     )
     _lowest: Doubles | None = None  # targets of the fit, see `lowest_of`
 
