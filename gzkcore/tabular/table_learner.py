@@ -484,7 +484,10 @@ def warn_of_order(X: Any, **others: Any) -> None:
 
 
 def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float) -> str:
-    """Return the error in words, and what more rows would bring, by what half of them bring."""
+    """Return the error in words, and what more rows would bring at most, by what half brought.
+
+    Errors fall less and less the nearer they are to that of the noise.
+    """
     if half is None:
         half = trials.halved().run(best, trials.alphas)
     of_labels = "the labels as +1 and -1" if of == "labels" else "y"
@@ -498,7 +501,7 @@ def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_m
     said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
     if n < FEWEST_FOR_RATE:
         return said
-    rate = f"lower the error by about {min(percent, 99):.0f} %"
+    rate = f"lower the error by {min(percent, 99):.0f} % at most"
     return f"{said} Twice as many rows would {rate if percent >= 1 else 'hardly lower the error'}."
 
 
