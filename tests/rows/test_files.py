@@ -196,7 +196,7 @@ def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end,
     assert Path("out.csv").read_bytes() == expected.encode()
 
 
-BUOY = """#YY  MM DD hh mm WDIR WSPD  APD MWD   PRES  TIDE
+BUOY = """#YY  MM DD hh mm WDIR WSPD  APD MWD   ATMP  TIDE
 #yr  mo dy hr mn degT m/s   sec degT   hPa    ft
 2024 03 01 00 50 220  7.0   5.6 210 1015.3    MM
 2024 03 01 00 40 090   MM    MM  MM 1015.1    MM
@@ -217,7 +217,7 @@ def test_files_of_buoys(n_rows, end):
     np.testing.assert_array_equal([column[0] for column in frame.values.values()], first)
     assert np.isnan(frame["WSPD"][1:2]).all()
     new = {"new": DOUBLE}
-    list(table.append(["PRES"], lambda of: [doubles(of)[:, 0]], new, Path("out.txt")))
+    list(table.append(["ATMP"], lambda of: [doubles(of)[:, 0]], new, Path("out.txt")))
     written = Path("out.txt").read_text().splitlines()
     assert written[0] == lines[0] + " new"
     assert written[2] == lines[2] + " 1015.3"
