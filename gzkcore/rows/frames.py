@@ -325,7 +325,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: In
         table.forms[name] = ["%m.%Y"]
         return _of_text(table, name, _texts(trimmed), DATE, rows)
     are_large = bool(np.any(np.abs(numbers) >= LARGEST_WHOLE))
-    if name not in table.padded and (are_large or pc.any(begin_with_zeros(there)).as_py()):
+    if name not in table.padded and (are_large or begin_with_zeros(there)):
         return _of_text(table, name, _texts(trimmed), kind, rows)  # they may be codes
     settled = kind is not None or reading.thousands or reading.decimal_comma
     if not settled and (row := doubtful_point(some)) is not None:

@@ -21,6 +21,7 @@ THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 NUMERIC = re.compile(r"\s*[-+]?[\d., '’\u00a0]+([eE][-+]?\d+)?\s*%?\s*")  # or a phone number
 LARGEST_WHOLE = 2.0**53  # Doubles tell all smaller whole numbers apart.
 WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
+ZERO_FIRST = re.compile(rb"[-+]?0\d")
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d*[1-9])?)\.?0*")
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
@@ -220,13 +221,13 @@ def _like(column: Any, pattern: str) -> Any:
     return pc.fill_null(pc.match_substring_regex(column, pattern), False)
 
 
-def begin_with_zeros(column: Any) -> Any:
-    """Return which texts begin with 0, but are not 0 and do not begin with 0 and a point."""
+def begin_with_zeros(column: Any) -> bool:
+    """Say whether some texts begin with 0 and another digit."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    digits = pc.ascii_ltrim(column, "+-")  # a pattern would take thrice as long
-    longer = pc.greater(pc.binary_length(digits), 1)
-    return pc.and_not(pc.and_(pc.starts_with(digits, "0"), longer), pc.starts_with(digits, "0."))
+    starts = pc.unique(pc.binary_slice(column.cast(pa.large_binary()), 0, 3))  # of many, few differ
+    return any(start and ZERO_FIRST.match(start) for start in starts.to_pylist())
 
 
 def doubtful_point(column: Any) -> int | None:
@@ -304,7 +305,7 @@ def as_doubles(columns: dict[str, Any], names: list[str], padded: Container[str]
                 column = column.cast(column.type.value_type)
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 column = pc.ascii_trim_whitespace(column)
-                if name not in padded and pc.any(begin_with_zeros(column)).as_py():
+                if name not in padded and begin_with_zeros(column):
                     codes = _like(column, "^[-+]?0[0-9]+$")
                     column = pc.if_else(codes, pa.scalar(None, column.type), column)
             values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)

@@ -224,14 +224,14 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             held-out rows were within 1.96 standard deviations of their predictions, and so were 95
             % of the held-out rows with a missing number, if there were 20 or more. Far from all
             training rows the prediction is the mean of y, and the standard deviation is at least
-            that of y; beside a linear trend both go on with it, and the deviation is inf where
-            columns differ that were copies. It is also that of y, at least, for a row without a
-            number or place that hardly any training row lacked, and for a row with a category that
-            no training row had, unless predictions hardly depend on that column, or it has 8 or
-            more categories: then it grows by how much these differ. Known categories stand for
-            one that is new, and the prediction is their mean. If the model predicts the mean,
-            the standard deviation is that of y everywhere: 0 if all training targets were equal,
-            NaN after a fit to one row.
+            that of y; beside a linear trend both go on with it, and where columns differ that were
+            copies the deviation grows with the row's distance from the middle of all rows. It is
+            also that of y, at least, for a row without a number or place that hardly any training
+            row lacked, and for a row with a category that no training row had, unless predictions
+            hardly depend on that column, or it has 8 or more categories: then it grows by how much
+            these differ. Known categories stand for one that is new, and the prediction is their
+            mean. If the model predicts the mean, the standard deviation is that of y everywhere: 0
+            if all training targets were equal, NaN after a fit to one row.
         return_gradient : bool, default=False
             Also return the derivatives of the prediction by each column of numbers; with
             `return_std` their standard deviations too. Not for sources.
