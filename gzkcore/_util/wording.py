@@ -24,7 +24,9 @@ def in_list(name: str) -> str:
     >>> in_list("age"), in_list("age "), in_list("a, b")
     ('age', "'age '", "'a, b'")
     """
-    plain = name and name == name.strip() and name.isprintable() and "," not in name
+    if not name:
+        return "the unnamed column"
+    plain = name == name.strip() and name.isprintable() and "," not in name
     return name if plain else repr(name)
 
 

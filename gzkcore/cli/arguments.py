@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from gzkcore._util.files import check_writable
+from gzkcore._util.wording import in_list
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
@@ -60,7 +61,10 @@ READING_OPTIONS: dict[str, Any] = {
             "Such as shift_jis; by default UTF-8, or windows-1252 for what is not.",
         ),
         "thousands": (str | None, "What separates thousands: a point or a comma."),
-        "missing": (str | None, "More words a,b,c for a missing value; '' for empty cells alone."),
+        "missing": (
+            str | None,
+            "More words a,b,c for a missing value, in all columns; '' for empty cells alone.",
+        ),
         "date_format": (str | None, "The format of dates not understood otherwise: '%d/%m/%y'."),
         "skip_lines": (int, "How many lines stand above the names of the columns."),
         "keep": (str | None, "Columns a,b,c that predict though they seem to be a saved index."),
@@ -113,6 +117,11 @@ def reading_of(
     words = DEFAULT.missing if missing is None else frozenset({""})
     if missing:
         words = DEFAULT.missing | {word.lower() for word in names_in(missing)}
+        if one := next((word for word in sorted(words) if "=" in word.strip("=")), ""):
+            raise ValueError(
+                f"--missing {one}: its words are for all columns; give the word alone, or empty "
+                "such cells of that column"
+            )
     return DEFAULT._replace(
         decimal_comma=decimal_comma, thousands=thousands or "", missing=words,
         date_format=date_format or "", skip_lines=skip_lines,
@@ -211,9 +220,9 @@ def _all_columns(
     apart = {*index, *table.apart}
     chosen = [name for name in chosen if name not in apart] or chosen
     if index and index[0] not in chosen:
-        names = listed(index)
         table.notes.append(
-            f"left out as a saved index: {names}; --keep {shlex.quote(names)} takes it back"
+            f"left out as a saved index: {', '.join(map(in_list, index))}; "
+            f"--keep {shlex.quote(listed(index))} takes it back"
         )
     dropped = [] if drop is None else _names_in(drop, table)
     table.require(dropped)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS, copies_of, hashed_rows, last_rows
-from gzkcore.rows.dates import seconds_of_array
+from gzkcore.rows.dates import date_told, seconds_of_array
 from gzkcore.rows.degrees import AXES
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
@@ -47,7 +47,6 @@ from .hints import (
     about_groups,
     about_row_numbers,
     about_spellings,
-    day_told,
     doubtful_texts,
     numbering_columns,
 )
@@ -334,7 +333,7 @@ def _last_rows(
     if column.dtype.kind == "f":
         first = f"{start:.0f}" if start == round(start) else f"{start:.6g}"
     else:
-        first = day_told(start)
+        first = date_told(start)
     unknown = len(column) - len(known)
     more = f"; {counted(unknown, 'row')} without {name} are learned from" if unknown else ""
     far_more = _if_far_more(test, share, f"rows of the same {name}")

@@ -85,11 +85,6 @@ def about_groups(column: str) -> str:
     )
 
 
-def day_told(date: np.datetime64) -> str:
-    """Return a date as text, without the time of day if that is midnight."""
-    return re.sub(r"T00:00(:00(\.0+)?)?$", "", str(date))
-
-
 def about_decades(target: str, y: Doubles) -> str:
     """Say so where the logarithm of a target is far more even than the target, else ""."""
     if y.min() <= 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gzkcore._util.warn import collected_warnings
-from gzkcore._util.wording import printable
+from gzkcore._util.wording import counted, named_columns, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,18 +117,23 @@ def _report_in_lines(label: str, share: float | None, now: str = "") -> None:
 
 @contextlib.contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect notes and warnings; of those that differ in numbers only, keep the first."""
+    """Collect notes and warnings; of those that differ in numbers only, keep the first.
+
+    It then says of which columns the others are, or how many there are.
+    """
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield notes
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[Warning]] = {}
     for warning in caught:
-        text = str(warning.message)
-        alike.setdefault(re.sub(r"\d+", "", text), []).append(text)
-    notes += [
-        first + (f" ({len(more)} more like it)" if more else "") for first, *more in alike.values()
-    ]
+        told = Warning(warning.message) if isinstance(warning.message, str) else warning.message
+        alike.setdefault(re.sub(r"\d+", "", str(told)), []).append(told)
+    for first, *more in alike.values():
+        of = [name for each in more for name in getattr(each, "columns", [])]
+        times = f"{counted(len(more), 'more note')} like it, with other numbers"
+        others = f"so {'are' if len(of) > 1 else 'is'} {named_columns(of)}" if of else times
+        notes.append(f"{first} ({others})" if more else str(first))
     notes[:] = [f"Note: {note}" for note in notes]
 
 

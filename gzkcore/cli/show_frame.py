@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gzkcore._util.wording import as_plain, counted, plain, some_of
+from gzkcore._util.wording import as_plain, counted, in_list, plain, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
@@ -88,6 +88,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     more = "; without --lat and --lon they are used too, but no map can be drawn"
     more *= result["places_alone"]
+    unused = [*map(in_list, result["unused"])]
     return FrameText(
         f"{result['target']} from {first_of(result['columns'])}: {_rows_of(result)}",
         ["", heads[0], "95 % interval", heads[1], "time"],
@@ -97,8 +98,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         [f"What was chosen{unit}:", *_about_choice(result)],
         _about_columns(result, written),
         _about_sureness(result["sure"], result["test_rows"]),
-        ([f"Left out: {some_of(result['unused'], MOST_NAMED)}{more}"] if result["unused"] else [])
-        + result["notes"],
+        ([f"Left out: {some_of(unused, MOST_NAMED)}{more}"] if unused else []) + result["notes"],
     )
 
 

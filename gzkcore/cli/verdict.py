@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
-from gzkcore._util.warn import collected_warnings
+from gzkcore._util.warn import collected_warnings, warn
 from gzkcore.learn.held_out import at_most
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values
@@ -103,7 +103,12 @@ def judge_model(
     A fit took so many seconds; `tried` has the columns to shuffle, as in `_shuffled`.
     """
     report("predicting held-out rows", None)
-    predicted, truth = tested.predict(rows.test), rows.truth
+    truth = rows.truth
+    with collected_warnings() as caught:
+        predicted = tested.predict(rows.test)
+        sure, spread = _how_sure(tested, rows.test, truth, predicted)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        warn(f"among the held-out rows: {message}")
     others, failed = _baselines(tested, rows, report)
     methods = [
         {"method": method, **_judged(tested, rows, truth, values), "seconds": seconds}
@@ -111,7 +116,6 @@ def judge_model(
         for method, values, seconds in [(type(tested.models[0]).__name__, predicted, took), *others]
     ]
     of_some, shuffled = _shuffled(tested, rows, tried, seed, report)
-    sure, spread = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:
         predicted = tested.classes[predicted.argmax(axis=1)]
     errors = (predicted != truth).astype(np.float64) if rows.classify else truth - predicted

@@ -367,3 +367,16 @@ def seconds_of(value: Any) -> float:
     elif value.tzinfo is None:
         value = value.replace(tzinfo=datetime.UTC)
     return float(value.timestamp())
+
+
+def date_told(date: np.datetime64) -> str:
+    """Return a date for a sentence: no time of day, seconds or fractions that say nothing.
+
+    >>> date_told(np.datetime64("2024-01-01T00:00:00.000000000"))
+    '2024-01-01'
+    >>> date_told(np.datetime64("2024-01-01T17:30:00.000000000"))
+    '2024-01-01 17:30'
+    """
+    units = ("D", "m", "s", "ms", "us")
+    shorter = (date.astype(f"M8[{unit}]") for unit in units)
+    return str(next((short for short in shorter if short == date), date)).replace("T", " ")

@@ -1,6 +1,6 @@
 """Remarks on what a fit did to the columns of a table.
 
-Columns with a remark of the same kind share a sentence. Doubts are remarks, too: see
+Columns with the same remark share a sentence. Doubts are remarks, too: see
 `Column.doubt`.
 """
 
@@ -18,10 +18,10 @@ def done(kind: str, column: str, words: str) -> Remark:
 
 
 def together(remarks: Iterable[Remark]) -> list[Remark]:
-    """Return one remark of each kind, with all its columns, in the order of their first ones."""
-    alike: dict[str, list[Remark]] = {}
+    """Return one remark of each kind and words, with all its columns, in the order of the first."""
+    alike: dict[tuple[str, str], list[Remark]] = {}
     for remark in remarks:
-        alike.setdefault(remark.kind, []).append(remark)
+        alike.setdefault((remark.kind, remark.sentence), []).append(remark)
     return [_joined(of_kind) for of_kind in alike.values()]
 
 

@@ -13,6 +13,7 @@ from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 from gzkcore.cli.inputs import Inputs
+from gzkcore.learn.held_out import hashed_rows
 from gzkcore.rows.doubts import what_texts_seem
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
@@ -441,6 +442,37 @@ def test_what_is_wrong_with_the_target_comes_first(capsys):
     write("data.csv", {"a": a, "town": town, "rate": rate, "price": price})
     notes = run(capsys, "fit", "data.csv", "--target", "price", *UNTESTED)["notes"]
     assert all(any(f"'{name}'" in note for note in notes) for name in ("price", "rate"))
+
+
+@pytest.mark.slow
+def test_what_held_out_rows_differ_in_is_said_of_them_and_once(capsys):
+    a, rng = np.arange(400) % 37 / 37, np.random.default_rng(0)
+    held = np.flatnonzero(hashed_rows(np.arange(400), 0.1, 0))
+    c = [*rng.choice([*"uv"], 400)]
+    c[held[3]] = "new"
+    write("data.csv", {"a": a, "c": c, "y": a + 0.1 * rng.standard_normal(400)})
+    told = [
+        note
+        for note in run(capsys, "fit", "data.csv", "--target", "y", *QUICK)["notes"]
+        if "'new'" in note
+    ]
+    seen = "column 'c' has levels that the fit did not see"
+    assert len(told) == 1
+    assert told[0].startswith(f"Note: among the held-out rows: {seen}"), told
+
+
+def test_an_index_without_a_name_is_called_so():
+    write("data.csv", {"": range(7, 67), "a": np.arange(60) % 7, "y": range(60)})
+    table = open_table("data.csv")
+    arguments.chosen_columns(table, "y", None, None, None)
+    assert table.notes == [
+        """left out as a saved index: the unnamed column; --keep '""' takes it back"""
+    ]
+
+
+def test_missing_words_of_one_column_are_refused():
+    with pytest.raises(ValueError, match="--missing age=99: its words are for all columns"):
+        arguments.reading_of(missing="gap,age=99")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 import rich.console
 from commands import QUICK, UNTESTED, files, refuse, write
 
+from gzkcore._util.remark import Remark
 from gzkcore.cli import main as cli
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -58,9 +59,17 @@ def test_different_warnings_are_different_notes():
             warnings.warn(text, UserWarning, stacklevel=1)
     assert notes == [
         "Note: b is constant",
-        "Note: row 1 is far (1 more like it)",
+        "Note: row 1 is far (1 more note like it, with other numbers)",
         "Note: no luck",
     ]
+
+
+def test_notes_that_are_alike_but_for_their_columns_name_these():
+    with collected_notes() as notes:
+        for name in ("x1", "x2", "x3"):
+            remark = Remark("far", [name], f"{name!r} is far", "look at it")
+            warnings.warn(remark, stacklevel=1)
+    assert notes == ["Note: 'x1' is far; look at it (so are columns 'x2', 'x3')"]
 
 
 def test_progress_without_a_terminal(capsys):

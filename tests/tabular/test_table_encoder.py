@@ -380,6 +380,19 @@ def test_logarithms_are_those_of_the_reference():
     assert not TableEncoder(logarithms=False).fit(X).has_logarithms()
 
 
+def test_what_is_done_for_a_reason_is_told_of_those_columns_alone():
+    income, days = np.exp(np.random.default_rng(0).standard_normal(900)), np.arange(900)
+    X = pd.DataFrame({"a": income**2, "b": 3 * income, "day": pd.Timestamp("2020-01-01")})
+    X["day"] += pd.to_timedelta(days, "D")
+    X["month"] = X["day"].to_numpy()[days // 30 * 30]
+    X["hour"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "h")
+    sentences = told(TableEncoder(columns={"a": "log"}).fit(X))
+    assert "Columns encoded by logarithms: a." in sentences
+    assert "Columns encoded by logarithms because they are skewed: b." in sentences
+    assert "Columns that also give the time of the week and day: hour." in sentences
+    assert "Columns that also give the time of the year and week: day, month." in sentences
+
+
 def test_a_code_of_another_sign_is_told():
     x = np.random.default_rng(0).uniform(900, 9000, 100)
     x[[3, 50, 70]] = -999

@@ -9,7 +9,7 @@ import numpy as np
 from gzkcore._util.remark import Remark
 from gzkcore._util.state import sequence, stored, text
 from gzkcore._util.typing import Doubles
-from gzkcore.rows.dates import DAY_SECONDS
+from gzkcore.rows.dates import DAY_SECONDS, date_told
 from gzkcore.rows.text import DATE
 from gzkcore.rows.values import about_sentinel, sentinel_of
 from gzkcore.tabular.remarks import done
@@ -79,13 +79,13 @@ class Date(Number):
 
     def shown(self, value: float) -> str:
         """Return a date for a sentence."""
-        return str(np.datetime64(int(value), "s")).removesuffix("T00:00:00")
+        return date_told(np.datetime64(int(value), "s"))
 
     def remarks(self) -> list[Remark]:
         """Return what was done to the dates."""
         remarks = [*super().remarks(), done("dates", self.name, "read as dates")]
         if self.periods:
-            words = "that also give the time of the year, week or day"
+            words = f"that also give the time of the {' and '.join(self.periods)}"
             remarks.append(done("periods", self.name, words))
         return remarks
 
