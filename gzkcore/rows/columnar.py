@@ -9,7 +9,8 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ class TypedFile(NamedTuple):
     note: str = ""  # what was left out
     heads: Sequence[list[str]] = ()  # the first rows of a sheet, by their values
     orders: Mapping[str, list[Any]] = {}  # the levels of columns whose type has an order of these
+    others: Mapping[str, list[str]] = {}  # other sheets, by the values of their first row
 
 
 def parquet(path: Path) -> TypedFile:
@@ -202,28 +204,42 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> TypedFile:
 
     with contextlib.closing(load_workbook(path, read_only=True, data_only=True)) as book:
         sheets = book.sheetnames
-        others = [] if name else sheets[1:]
-        name = name or sheets[0]
+        is_named, name = name != "", name or sheets[0]
         if name not in sheets:
             raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(sheets)}")
         cells = [*book[name].iter_rows(values_only=True)]
+        first_rows = {
+            page.title: map(_values_in, page.iter_rows(max_row=HEADS, values_only=True))
+            for page in book.worksheets
+            if page.title != name
+        }
+        others = {other: next(filter(None, rows), []) for other, rows in first_rows.items()}
     rows = [row for row in cells[skip:] if any(map(_has_value, row))]
     if not rows:
-        raise ValueError(f"{path}: the sheet {name!r} is empty; name another: {path}::SHEET")
+        which = f"name another of {', '.join(sheets)}: {path}::SHEET"
+        raise ValueError(f"{path}: the sheet {name!r} is empty; {which}")
     width = max(i + 1 for row in rows for i, value in enumerate(row) if _has_value(value))
     head, *values = ([*row, *[None] * width][:width] for row in rows)
     names = [str(v).strip() if _has_value(v) else f"Unnamed: {i}" for i, v in enumerate(head)]
     columns = [_of_cells([row[i] for row in values]) for i in range(width)]
-    note = (
-        f"read from the first sheet, {name!r}; {path}::{others[0]} reads another" if others else ""
-    )
+    note = ""
+    if others and not is_named:
+        another = shlex.quote(f"{path}::{next(iter(others))}")
+        note = f"read from the first sheet, {name!r}; {another} reads another"
+        if alike := [repr(other) for other, head in others.items() if head == _values_in(names)]:
+            remedy = "put their rows into one sheet to learn from all"
+            note += f"; the same columns are in {some_of(alike, MOST_FILES)}: {remedy}"
     table = pa.Table.from_arrays(columns, names)
 
     def scan(names: list[str], rows: int) -> Iterator[Any]:
         return iter(table.select(names).to_batches(rows))
 
-    heads = [[str(value).strip() for value in row if _has_value(value)] for row in cells[:HEADS]]
-    return TypedFile(table.schema, table.num_rows, scan, note, heads)
+    heads = [*map(_values_in, cells[:HEADS])]
+    return TypedFile(table.schema, table.num_rows, scan, note, heads, others=others)
+
+
+def _values_in(row: Iterable[Any]) -> list[str]:
+    return [str(value).strip() for value in row if _has_value(value)]
 
 
 def _has_value(value: Any) -> bool:

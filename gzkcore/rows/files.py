@@ -14,6 +14,7 @@ import datetime
 import difflib
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -61,6 +62,7 @@ FINITE = "finite number"
 NO_CODE = "number: it begins with 0, or equals others as a double"
 MOST_MISSING = 5  # columns that are named where several are missing
 MOST_NAMES = 10  # of columns with the name of another
+MOST_SHEETS = 5  # that are named, and columns of each
 MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
@@ -174,6 +176,7 @@ class Table:
         self.axes: dict[str, str] = {}  # columns that are chosen as latitude and longitude
         self.heads: Sequence[list[str]] = ()  # the first lines, by the values in each
         self.orders: Mapping[str, list[Any]] = {}  # the levels of columns whose type orders these
+        self.sheets: Mapping[str, list[str]] = {}  # the others of a spreadsheet, by their columns
         self.index: list[str] = []  # columns that seem to be a saved index
         self._saved: list[str] = []  # those that the file calls one
         self.doubtful: set[str] = set()  # columns that nobody named, which may be comments
@@ -239,7 +242,15 @@ class Table:
         for above, values in enumerate(self.heads):
             if missing in values and len(values) > 1 and not any(map(is_number, values)):
                 return f"; line {above + 1} has it: --skip-lines {above} leaves out those above it"
-        return ""
+        for sheet, names in self.sheets.items():
+            if missing in names:
+                return f"; another sheet has it: {shlex.quote(f'{self.path}::{sheet}')}"
+        some = []
+        for sheet, names in self.sheets.items():
+            near = difflib.get_close_matches(missing, names, n=1)
+            named = some_of([*dict.fromkeys([*near, *names])], MOST_SHEETS)
+            some.append(f"{sheet!r} ({named})")
+        return f"; its other sheets lack it too: {some_of(some, MOST_SHEETS)}" if some else ""
 
     def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
         """Yield (first row, values (n, len(names)), share of the file read so far)."""
@@ -630,7 +641,7 @@ class ColumnTable(Table):
         super().__init__(path, self._file.schema.names)
         schema = self._file.schema
         self.apart = {f.name: str(f.type) for f in schema if not is_of_values(f.type)}
-        self.orders = self._file.orders
+        self.orders, self.sheets = self._file.orders, self._file.others
         self.notes += [self._file.note] * bool(self._file.note)
         saved = (schema.pandas_metadata or {}).get("index_columns", [])
         self._saved, self.heads = [n for n in saved if n in self.names], self._file.heads

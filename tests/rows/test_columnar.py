@@ -160,11 +160,31 @@ def test_lines_above_a_sheet():
         open_table("data.xlsx").require(["y"])
 
 
+def test_other_sheets_are_named():
+    """Those with the same columns in a note, those with a column that is asked for in an error."""
+    pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
+    with pd.ExcelWriter("data.xlsx") as book:
+        for year in ("2023", "2024", "2025"):
+            FRAME.to_excel(book, sheet_name=year, index=False)
+        FRAME[:1].assign(cost=1, price=2).to_excel(book, sheet_name="of all", startrow=2)
+    table = open_table("data.xlsx")
+    (note,) = table.notes
+    assert note.endswith(
+        "; the same columns are in '2024', '2025': put their rows into one sheet to learn from all"
+    )
+    assert open_table("data.xlsx::2024").notes == []
+    with pytest.raises(ValueError, match=r"'cost'; .*; another sheet has it: 'data.xlsx::of all'$"):
+        table.require(["cost"])
+    lack = r"'costs'; .*; its other sheets lack it too: .*, 'of all' \(cost, .* and 1 more\)$"
+    with pytest.raises(ValueError, match=lack):
+        table.require(["costs"])
+
+
 def test_sheets():
     pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
     with pd.ExcelWriter("data.xlsx") as book:
         FRAME.to_excel(book, sheet_name="values", index=False, startrow=2)
-        FRAME[:1].to_excel(book, sheet_name="notes")
+        FRAME[["a", "y"]][:1].to_excel(book, sheet_name="notes")
     check("data.xlsx")
     assert open_table("data.xlsx").notes == [
         "read from the first sheet, 'values'; data.xlsx::notes reads another"
