@@ -52,6 +52,7 @@ from gzkcore.solve.cost import Room
 from gzkcore.solve.solve import SolveProgress
 
 from .columns.left_out import LeftOut
+from .copies import about_copies, doubt_copies
 from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
 from .form import AUTO, FORMS, Choice, Form, asked_form, best_form
@@ -60,7 +61,7 @@ from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
-from .targets import doubt_copies, repeating
+from .targets import repeating
 from .trials import TOL, Trials
 
 # Kernel and alpha are chosen on at most so many rows. On the globe, where products skip most tiles
@@ -186,7 +187,8 @@ class TableLearner(BaseEstimator):
         if encoder.has_logarithms():
             encoder, rows = _likelier((encoder, rows), X, Y, used)
         doubt_copies(encoder.columns_, values, Y, labels)
-        report = Report(remarks=encoder.remarks())
+        copies = about_copies(encoder.columns_, values)
+        report = Report(remarks=[*encoder.remarks(), *copies])
         if source is None and groups is None and (self.cv is None or is_number_of_folds(self.cv)):
             _tell_groups(encoder, values, Y.T if labels is None else [labels], report)
         del values  # a whole table

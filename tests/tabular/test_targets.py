@@ -1,4 +1,4 @@
-"""What is told of targets: copies of them, groups of them, angles, predictions below 0."""
+"""What is told of targets: groups of them, angles, predictions below 0."""
 
 import numpy as np
 import pandas as pd
@@ -6,60 +6,13 @@ import pytest
 
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
-from gzkcore.tabular.table_encoder import TableEncoder
-from gzkcore.tabular.targets import about_angles, about_negative, doubt_copies, repeating
+from gzkcore.tabular.targets import about_angles, about_negative, repeating
 
 RNG = np.random.default_rng(0)
 N = 120
 Y = RNG.gamma(2.0, size=N)
 LABELS = np.median(Y) < Y
 OTHERS = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.choice([*"uvw"], N)})
-
-
-def doubts(X, y, labels=None):
-    """Return what is told of the last column, also as a warning."""
-    encoder = TableEncoder().fit(X)
-    doubt_copies(encoder.columns_, encoder._read(X, ""), y[:, None], labels)
-    return [*encoder.columns_[-1].doubts]
-
-
-@pytest.mark.parametrize(
-    ("column", "y", "labels"),
-    [
-        (Y, Y, None),
-        (7 - 3 * Y, Y, None),
-        (Y.astype(np.float32), Y, None),
-        (np.where(np.arange(N) % 5, Y, np.nan), Y, None),
-        (np.where(LABELS, "yes", "no"), np.where(LABELS, 1.0, 0.0), None),
-        (np.where(LABELS, "yes", "no"), Y, LABELS),
-        (np.where(LABELS, 5, 2), Y, LABELS),
-        (LABELS, Y, LABELS),
-    ],
-)
-def test_a_column_that_copies_the_target_is_told(column, y, labels):
-    with pytest.warns(UserWarning, match="^column 'c' tells the target exactly.*leave it out"):
-        assert doubts(OTHERS.assign(c=column), y, labels)
-
-
-@pytest.mark.parametrize(
-    ("column", "y", "labels"),
-    [
-        (Y + 0.001 * RNG.normal(size=N), Y, None),
-        (np.exp(Y), Y, None),
-        (RNG.permutation(Y), Y, None),
-        (np.where(np.arange(N) % 5 == 0, Y, np.nan), Y, None),
-        (np.arange(N) == 3, 1.0 * (np.arange(N) == 3), None),  # may be chance
-        (np.arange(N) // 9, Y, np.arange(N) // 9),  # few rows of each
-        (RNG.permutation(LABELS), Y, LABELS),
-        (np.where(LABELS, RNG.choice(["x", "y"], N), "z"), Y, LABELS),  # a finer division
-    ],
-)
-def test_other_columns_are_no_copies(column, y, labels):
-    assert not doubts(OTHERS.assign(c=column), y, labels)
-
-
-def test_a_line_may_depend_on_its_only_column():
-    assert not doubts(OTHERS[["a"]], 2 * OTHERS["a"].to_numpy() + 1)
 
 
 WHO = np.repeat(np.arange(20), 6)
