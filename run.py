@@ -23,8 +23,9 @@ hadamard`; of `docs` to sphinx-build, so that `python3 run.py docs -D plot_galle
 examples, which take minutes.
 
 This needs Python 3.11 or later with its headers, a C compiler and the package index; it says what
-to install if one of the first two is missing. The first run compiles for a few minutes, later ones
-only what has changed. To start afresh, delete `.venv`.
+to install if one of the first two is missing. The first run compiles for a minute or more, later
+ones only what has changed. Each step says how long it took; what pip and the compiler print is in
+`.venv/log.txt`. To start afresh, delete `.venv`.
 """
 
 # Python 3.8 can parse this file, and runs it far enough to say that it is too old.
@@ -45,21 +46,20 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
-import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).resolve().parent
 # Other versions and other builds get an environment of their own, within the other.
 OWN = {"smallest", "sanitize", "coverage"}
 VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN else "")
 BIN = VENV / "bin"
+LOG = VENV / "log.txt"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 # Python keeps what it compiles: else each of hundreds of processes would compile it again.
@@ -137,33 +137,39 @@ def advice(needs: Sequence[str], system: str | None) -> str:
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> int:
-    """Show a command, run it in the environment and return its exit status."""
+    """Show a command, run it in the environment, show its seconds and return its exit status."""
     print("$", *(str(word).replace(f"{ROOT}{os.sep}", "") for word in command), flush=True)
-    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, check=False).returncode
+    begin = time.monotonic()
+    status = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, check=False).returncode
+    print(f"{Path(command[0]).name} took {time.monotonic() - begin:.0f} s", flush=True)
+    return status
 
 
-def must(*command: str | Path, cwd: Path = ROOT) -> None:
-    """Run a command and stop here if it fails."""
-    if status := run(*command, cwd=cwd):
-        sys.exit(status)
+def step(what: str, *command: str | Path, cwd: Path = ROOT) -> None:
+    """Say what a command does and how long it takes; if it fails, show the end of the log and stop.
 
-
-@contextmanager
-def minutes() -> Iterator[None]:
-    """Show every minute that something is still under way."""
-    done = threading.Event()
-
-    def tell() -> None:
+    What the command prints goes to the log alone. A long step shows every minute that it goes on.
+    """
+    print(what, end=" ... ", flush=True)
+    begin = time.monotonic()
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    with LOG.open("ab") as log:
+        log.write(f"$ {shlex.join(map(str, command))}\n".encode())
+        log.flush()
+        started = subprocess.Popen(
+            command, cwd=cwd, env=ENVIRONMENT, stdout=log, stderr=subprocess.STDOUT
+        )
         for minute in itertools.count(1):
-            if done.wait(60):
-                return
-            print(f"... {minute} min", flush=True)
-
-    threading.Thread(target=tell, daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
+            try:
+                status = started.wait(60)
+                break
+            except subprocess.TimeoutExpired:
+                print(f"{minute} min", end=" ... ", flush=True)
+    print(f"{time.monotonic() - begin:.0f} s", flush=True)
+    if status:
+        lines = LOG.read_text(encoding="utf-8", errors="replace").splitlines()
+        print(*lines[-30:], sep="\n", file=sys.stderr)
+        sys.exit(f"run.py: this step failed: {what}. All it printed is in {LOG.relative_to(ROOT)}")
 
 
 def project_file() -> dict:
@@ -174,18 +180,17 @@ def project_file() -> dict:
 
 
 # A module is compiled when it is first imported: most of what is installed never is.
-INSTALLING = ("install", "--quiet", "--no-compile")
+INSTALLING = ("install", "--no-compile")
 
 
-def prepare(*groups: str) -> None:
-    """Create the environment, with all that the build needs and these dependency groups."""
+def prepare() -> None:
+    """Create the environment, with all that the build needs, and begin the log anew."""
+    LOG.unlink(missing_ok=True)
     if not (BIN / "pip").exists():
-        must(sys.executable, "-m", "venv", VENV)
-    pip = (BIN / "pip", *INSTALLING)
+        step("Making a virtual environment", sys.executable, "-m", "venv", VENV)
     requires = project_file()["build-system"]["requires"]
-    must(*pip, "pip>=25.1", "ninja", *requires)  # an older pip has no --group
-    if groups:  # on a new Python some may have to be compiled, each in an environment of its own
-        must(*pip, *(f"--group={group}" for group in groups))
+    tools = ("pip>=25.1", "ninja", *requires)  # an older pip has no --group
+    step("Installing what the build needs", BIN / "pip", *INSTALLING, *tools)
 
 
 # The tests run each kernel in each build that this processor runs.
@@ -201,11 +206,16 @@ def install(
     compiles only what has changed. `setup` has options for meson, which keeps those of the last
     build: without any, the first one compiles for this processor alone.
     """
-    prepare(*groups)
-    print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
+    prepare()
+    project, pip = project_file()["project"], (BIN / "pip", *INSTALLING)
+    needs = list(project["dependencies"])
+    for extra in extras.split(","):
+        needs += project["optional-dependencies"][extra]
+    # On a new Python some may have to be compiled, each in an environment of its own.
+    step("Installing what gzkcore needs", *pip, *needs, *(f"--group={group}" for group in groups))
     options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={option}" for option in setup))
-    with minutes():
-        must(BIN / "pip", *INSTALLING, "--no-build-isolation", *options, f".[{extras}]")
+    compiling = "Compiling: a minute or more the first time, then only what has changed"
+    step(compiling, *pip, "--no-deps", "--no-build-isolation", *options, ".")
 
 
 def constrain() -> None:
@@ -459,12 +469,11 @@ def wheel_of(commit: str, folder: Path) -> Path:
     cache = VENV / "wheels" / fingerprint(commit)
     if not cache.is_dir():
         tree, wheels = folder / "tree", folder / "wheels"
-        must("git", "worktree", "add", "--quiet", "--detach", tree, commit)
+        step("Checking out that commit", "git", "worktree", "add", "--detach", tree, commit)
         try:
-            print("Compiling that commit takes a few minutes, the first time.", flush=True)
-            place = (f"-Cbuild-dir={folder / 'build'}", "--wheel-dir", wheels)
-            with minutes():
-                must(BIN / "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", *place, tree)
+            options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={folder / 'build'}")
+            wheel = (BIN / "pip", "wheel", *options, "--wheel-dir", wheels, tree)
+            step("Compiling that commit: minutes, the first time", *wheel)
         finally:
             run("git", "worktree", "remove", "--force", tree)
         cache.parent.mkdir(exist_ok=True)
@@ -482,7 +491,7 @@ def against(revision: str, *options: str) -> int:
     with tempfile.TemporaryDirectory(prefix="gzkcore-against-") as name:
         old = Path(name) / "old"
         wheel = wheel_of(commit.stdout.strip(), Path(name))
-        must(BIN / "pip", "install", "--quiet", "--no-deps", "--target", old, wheel)
+        step("Installing it", BIN / "pip", "install", "--no-deps", "--target", old, wheel)
         new = subprocess.check_output(
             [BIN / "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
             text=True,
@@ -502,17 +511,16 @@ def package() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to_folder = "import sys, mesonpy; mesonpy.build_sdist(sys.argv[1])"
-        must(BIN / "python", "-P", "-c", to_folder, folder)
+        step("Making the source distribution", BIN / "python", "-P", "-c", to_folder, folder)
         if names := unlike(next(folder.glob("*.tar.gz"))):
             print("Commit first: these files differ in the source distribution:", *names)
             return 1
         levels = (f"-Csetup-args={option}" for option in ALL_LEVELS)
         options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}", *levels)
-        with minutes():
-            must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
-        must(sys.executable, "-m", "venv", folder / "empty")
+        step("Making the wheel", BIN / "pip", "wheel", *options, f"--wheel-dir={folder}", ".")
+        step("Making an empty environment", sys.executable, "-m", "venv", folder / "empty")
         empty = folder / "empty" / "bin" / "python"
-        must(empty, "-m", "pip", *INSTALLING, *folder.glob("*.whl"))
+        step("Installing the wheel", empty, "-m", "pip", *INSTALLING, *folder.glob("*.whl"))
         return run(empty, "-c", example[1], cwd=folder)
 
 
@@ -536,7 +544,7 @@ def bench(*options: str) -> int:
     if "--against" in options[:-1]:
         place = options.index("--against")
         return against(options[place + 1], *options[:place], *options[place + 2 :])
-    must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
+    step("Telling asv of this machine", "asv", "machine", "--yes", cwd=ROOT / "asv_bench")
     once = ("--quick", "--python=same", "--launch-method=forkserver", "--show-stderr")
     return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
 

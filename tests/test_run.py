@@ -153,6 +153,7 @@ def test_jobs_install_their_groups_and_pass_options_on(
     monkeypatch.setattr(script, "lacking", lambda include: [])
     monkeypatch.setattr(script, "install", lambda *names, **options: groups.extend(names))
     monkeypatch.setattr(script, "run", lambda *words, **options: commands.append(words) or 0)
+    monkeypatch.setattr(script, "step", lambda *words, **options: None)
     monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
     assert script.main() == 0
     assert groups == installed
@@ -165,6 +166,26 @@ def test_other_words_get_the_explanation(script, monkeypatch, capsys, line):
     monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
     assert script.main() == 2
     assert "python3 run.py demo" in capsys.readouterr().out
+
+
+@pytest.fixture
+def logged(script, tmp_path, monkeypatch):
+    """run.py with its log in a folder of its own."""
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+    monkeypatch.setattr(script, "LOG", tmp_path / ".venv" / "log.txt")
+    return script
+
+
+def test_a_step_says_what_it_does_and_its_seconds_and_keeps_the_rest_in_the_log(logged, capfd):
+    logged.step("Making tea", sys.executable, "-c", "print('WARNING: Location is ignored')")
+    assert re.fullmatch(r"Making tea \.\.\. \d+ s\n", capfd.readouterr().out)
+    assert "WARNING: Location is ignored" in logged.LOG.read_text()
+
+
+def test_a_step_that_fails_shows_its_last_lines_and_names_the_log(logged, capfd):
+    with pytest.raises(SystemExit, match=r"Making tea.*\.venv/log\.txt"):
+        logged.step("Making tea", sys.executable, "-c", "raise SystemExit('no water')")
+    assert "no water" in capfd.readouterr().err
 
 
 def test_an_older_python_can_parse_the_script():
