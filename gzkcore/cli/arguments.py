@@ -72,6 +72,9 @@ READING_OPTIONS: dict[str, Any] = {
 }
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
+NoHatching = Annotated[
+    bool, typer.Option("--no-hatching", help="Draw maps also where all rows are far.")
+]
 
 KERNEL_RULES = ("scale", "median")  # kernels work out gamma by these rules
 MODEL, PICTURES = ".gzk", (".png", ".pdf", ".svg")  # endings of files

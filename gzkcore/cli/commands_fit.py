@@ -17,6 +17,7 @@ from .arguments import (
     Force,
     Lat,
     Lon,
+    NoHatching,
     TestBy,
     check_new,
     check_not_the_table,
@@ -164,6 +165,7 @@ def fit(
             "maps, and the command.",
         ),
     ] = None,
+    no_hatching: NoHatching = False,
     as_json: AsJson = False,
     *,
     reading: "Reading",
@@ -226,7 +228,7 @@ def fit(
         )  # fmt: skip
         notes[:0] = table.notes
         notes.extend(_hints(rows, by))
-        outcome = fit_frame(rows, model, learner, report)
+        outcome = fit_frame(rows, model, learner, report, not no_hatching)
         notes.extend(outcome.verdict.failed if outcome.verdict else [])
         if plot is not None and outcome.places is None and place_names(outcome.model):
             notes.append(

@@ -8,7 +8,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import PICTURES, AsJson, ForcePlot, Width, check_new
+from .arguments import PICTURES, AsJson, ForcePlot, NoHatching, Width, check_new
 from .output import print_json, print_lines, print_table, progress
 
 LABELS = {  # the words for the keys of show_config
@@ -32,6 +32,7 @@ def demo(
     plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
         "elevation.png"
     ),
+    no_hatching: NoHatching = False,
     force: ForcePlot = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Measure seven methods instead; takes minutes.")
@@ -48,14 +49,16 @@ def demo(
     features, on three splits; the same folds choose lengthscale and ridge for all features.
     """
     started = time.perf_counter()
-    if not compare:
+    if compare:
+        result = _compare(n_components, seeds, as_json)
+    else:
         check_new("--plot", plot, PICTURES, force)
-    result = _compare(n_components, seeds, as_json) if compare else _predict(plot, as_json)
+        result = _predict(plot, no_hatching, as_json)
     if as_json:
         print_json(result | {"seconds": time.perf_counter() - started})
 
 
-def _predict(plot: Path, as_json: bool) -> dict[str, Any]:
+def _predict(plot: Path, no_hatching: bool, as_json: bool) -> dict[str, Any]:
     """Predict and draw; print each result, if it is not for JSON, as soon as it is known."""
     from .demo import Airports
 
@@ -74,7 +77,7 @@ def _predict(plot: Path, as_json: bool) -> dict[str, Any]:
     for row in data.errors():
         methods.append(row)
         show("  {method:<24}{rmse:7.0f} m   {r2:.3f}{seconds:9.1f} s".format(**row))
-    data.draw(plot)
+    data.draw(plot, hatched=not no_hatching)
     chosen = data.model_.report_.sentences
     show(
         "",

@@ -37,7 +37,7 @@ from gzkcore.sphere.globe import LatLonToSphere, lengthscale_km
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING
-from .maps import draw_elevation, length_km, surface_of
+from .maps import EARTH, draw_elevation, length_km, surface_of
 
 # A function from latitude and longitude to predictions, and the parameters that were chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
@@ -166,10 +166,9 @@ class Airports:
             "seconds": seconds,
         }
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: Path, hatched: bool = True) -> None:
         """Draw the surface that `KernelRegressor` has learned: the README's map."""
-        degrees, y = self.train
-        surface = surface_of(self.model_, _frame, degrees, length_km(self.model_, degrees), y)
+        surface = surface_of(self.model_, _frame, *self.train, window=EARTH, hatched=hatched)
         draw_elevation(path, surface)
 
 

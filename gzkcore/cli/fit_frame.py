@@ -15,8 +15,8 @@ from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .frame_rows import FrameRows
-from .inputs import place_alone, place_names
-from .maps import window_of
+from .inputs import inputs_of, place_alone, place_names
+from .maps import Surface, surface_of, window_of
 from .output import if_interrupted
 from .verdict import Tested, Verdict, judge_model
 
@@ -29,10 +29,13 @@ class FrameFit:
     rows: FrameRows
     importances: dict[str, float]  # the shares of columns by the learned lengths
     places: Doubles | None  # latitude and longitude of the rows of the fit, if that is all
+    surface: Surface | None  # what a map shows, if it predicts numbers from places alone
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: OnProgress) -> FrameFit:
+def fit_frame(
+    rows: FrameRows, path: Path, options: dict[str, Any], report: OnProgress, hatched: bool = True
+) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -42,11 +45,14 @@ def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: OnPr
     took = time.perf_counter() - started
     shares = zip(rows.inputs.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
-    place, places, verdict = place_alone(model), None, None
+    place, places, surface, verdict = place_alone(model), None, None, None
     model.table_ = FittedTable(rows.target, rows.missing, rows.inputs.west)
     if place is not None:
         places = np.column_stack([rows.train[name] for name in place.names])
         model.table_.window = [*window_of(places)]
+        if not rows.classify:
+            take = inputs_of(model).at
+            surface = surface_of(model, take, places, rows.y, hatched=hatched)
     model.save(path)
     if len(rows.truth):
         with if_interrupted(path, f"{path} has the model, which was not tested"):
@@ -55,7 +61,7 @@ def fit_frame(rows: FrameRows, path: Path, options: dict[str, Any], report: OnPr
             if rows.folds is not None:
                 tested = _learned_in_turn(rows, options, report)
             verdict = judge_model(tested, rows, took, tried, options["random_state"], report)
-    return FrameFit(model, rows, importances, places, verdict)
+    return FrameFit(model, rows, importances, places, surface, verdict)
 
 
 def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:

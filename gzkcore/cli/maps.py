@@ -3,7 +3,7 @@
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,9 @@ LONGER_SIDE = 360  # a map has so many cells along its longer side
 COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}
 # Standard deviations, which may take long, are computed for cells so many times as wide and high.
 STD_STEP = 2
-# The surface fades between these shares of variance of the data that it doesn't explain.
-FADES = (0.3, 0.5)
-LEAST_SIGNAL = 0.05  # the surface counts as explaining at least this share of the variance
-HATCHED = 0.25  # a map is hatched where its opacity is lower
+# The surface fades where rows tell between these shares of what one row at the place would tell.
+FADES = (0.4, 0.6)
+HATCHED = 0.5  # a map is hatched where its opacity is lower, or rows tell a smaller share
 LONG_LABEL = 40  # a longer label beside the colours is shortened to so many letters
 # Of more places than FEW_DOTS, one is drawn in each square, of SQUARES along the longer side.
 FEW_DOTS, SQUARES = 2000, 120
@@ -58,7 +57,6 @@ DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0
 RIM = 0.4  # points
 SPREAD = (0.02, 0.98)  # colours of standard deviations span those between these quantiles
 LEAST_RANGE = 0.25  # and at least this share of the upper one
-UNIT_LETTERS = 8  # longer words in brackets are no units
 ONE_COLOR = 1e-9  # a smaller relative difference of values shows no colours
 SKEWED = 0.2  # colours go by square roots if the median is below this share of the range
 DEGREE_KM = EARTH_KM * math.pi / 180
@@ -69,74 +67,113 @@ class Surface:
     """What a map shows."""
 
     predict: Callable[[Doubles], Doubles]  # latitude and longitude, (n, 2), to n values
-    std: Callable[[Doubles], Doubles] | None  # to standard deviations of new values
+    predict_std: Callable[[Doubles], Doubles] | None  # to standard deviations of new values
+    # To what the rows tell, as a share of what one row at the place would; None: go by distance.
+    told: Callable[[Doubles], Doubles] | None
     places: Doubles  # (n, 2): latitude and longitude of the data, the dots
+    window: Window
     length_km: float  # the lengthscale
-    spread: float  # the standard deviation of the data
     ends: tuple[float, float] = (-math.inf, math.inf)  # of the data: colours span no more
+    hatched: bool = True  # where rows are far; else predictions are shown everywhere
+
+    @functools.cached_property
+    def values(self) -> Doubles:
+        """Predictions for the cells of the map."""
+        return self.predict(_middles(_cells(self.window)))
+
+    @functools.cached_property
+    def std(self) -> Doubles | None:
+        """Standard deviations of new values in the cells."""
+        return None if self.predict_std is None else _smooth(self.predict_std, self.window)
+
+    @functools.cached_property
+    def opacity(self) -> tuple[Doubles, str]:
+        """Opacities of the cells, 0 where rows are far, and in words what is hatched.
+
+        Rows are far where they tell less than a share of what one at the place would: noise hatches
+        nothing, and no cell is hatched that has a row. Without variances the surface fades between
+        half a lengthscale and a whole one from the nearest row, or between one and two spacings of
+        the rows if these are larger.
+        """
+        cells = _cells(self.window)
+        middles = _middles(cells)
+        if not self.hatched:
+            return np.ones(len(middles)), ""
+        away = _distance_km(self.places, middles)
+        if self.told is not None:
+            low, high = FADES
+            opacity = np.clip((_smooth(self.told, self.window) - low) / (high - low), 0, 1)
+            opacity[away < DEGREE_KM * (cells.latitude[1] - cells.latitude[0])] = 1
+            return opacity, "far from all training points"
+        near = max(self.length_km / 2, _spacing_km(self.places))
+        far = f"more than {as_plain((2 - HATCHED) * near, 2)} km from all training points"
+        return np.clip(2 - away / near, 0, 1), far
 
 
 @styled()
-def map_of(surface: Surface, title: str, label: str, *, narrow: bool = False) -> Any:
+def map_of(surface: Surface, title: str, label: str) -> Any:
     """Return a figure of a surface over the globe or the region of the data, hatched where unknown.
 
-    The surface fades where its standard deviation grows. Without standard deviations it fades
-    between half a lengthscale and a whole one from the nearest data, or between one and two
-    spacings of the data if these are larger. A second map shows the standard deviations, with the
-    same hatches. The label, beside the colours, is a name, maybe with its unit, as in "height (m)".
-    A narrow figure can be read on a telephone: its maps are small, one below the other.
+    A second map shows the standard deviations, with the same hatches. The label, beside the
+    colours, is a name, maybe with its unit, as in "height (m)".
     """
     from matplotlib.figure import Figure
 
-    places = surface.places
-    south, north, west, east = window = window_of(places)
-    cells = _cells(window)
-    middles = _middles(cells)
-    values = surface.predict(middles)
-    std = None if surface.std is None else _smooth(surface.std, window)
-    if std is None:
-        near = max(surface.length_km / 2, _spacing_km(places))
-        opacity = np.clip(2 - _distance_km(places, middles) / near, 0, 1)
-        hatched = f"hatched: more than {as_plain(2 * near, 2)} km from all of them"
-    else:
-        opacity, limit = _known(std, surface.spread)
-        limit_text = _with_unit(as_plain(limit, 3), label)
-        hatched = f"hatched: standard deviation above {limit_text}"
-    flat = _flat(window)
-    shape = (east - west) / ((north - south) * flat)
-    n_maps = 1 if std is None else 2
-    side_by_side = shape < 1.2 and not narrow
-    tall = (2.7 if narrow else 4.9) if shape > 1.2 else 6.0
-    wide = max(5.2 if narrow else 5.6, (tall - 1) * shape + (2.2 if side_by_side else 2.6))
+    shape = _shape(surface.window)
+    side_by_side = shape < 1.2
+    tall = 6.0 if side_by_side else 4.9
+    wide = max(5.6, (tall - 1) * shape + (2.2 if side_by_side else 2.6))
+    n_maps = 1 if surface.predict_std is None else 2
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
+    _draw_values(figure.add_subplot(*grid, 1), surface, title, label, wide)
+    if surface.std is not None:
+        _draw_deviations(figure.add_subplot(*grid, 2), surface, surface.std, label, wide)
+    return figure
+
+
+def maps_of(surface: Surface, title: str, label: str, inches: float) -> Iterator[Any]:
+    """Yield the maps of `map_of` as figures of their own, so many inches wide."""
+    from matplotlib.figure import Figure
+
+    size = inches, min(inches, (inches - 1.6) / _shape(surface.window) + 1)
+    figure = Figure(figsize=size, layout="constrained")
+    _draw_values(figure.add_subplot(), surface, title, label, inches)
+    yield figure
+    if surface.std is not None:
+        figure = Figure(figsize=size, layout="constrained")
+        _draw_deviations(figure.add_subplot(), surface, surface.std, label, inches)
+        yield figure
+
+
+def _draw_values(axes: Any, surface: Surface, title: str, label: str, inches: float) -> None:
+    """Draw the surface, and dots where the data are."""
+    values, (opacity, far), places = surface.values, surface.opacity, surface.places
     shown = values[opacity >= HATCHED]
     norm, colors = _colors(shown if len(shown) else values, surface.ends)
-    draw = functools.partial(_draw_cells, cells, window)
-    axes = figure.add_subplot(*grid, 1)
-    label = fitted_to(label, LONG_LABEL)
-    draw(axes, values, opacity, norm, colors, label)
-    drawn = _apart(places, window)
+    _draw_cells(axes, surface.window, values, opacity, norm, colors, label)
+    drawn = _apart(places, surface.window)
     axes.plot(  # seen on any colour: black, in a white rim
-        from_west(drawn[:, 1], west), drawn[:, 0], "o", color="black", alpha=0.85,
+        from_west(drawn[:, 1], surface.window[2]), drawn[:, 0], "o", color="black", alpha=0.85,
         markersize=_dot(drawn), markeredgecolor="white", markeredgewidth=RIM,
     )  # fmt: skip
-    titled(axes, title, inches=wide - 1.2)
+    titled(axes, title, inches=inches - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
     dots = f"dots: {some}{counted(len(places), 'training point')}"
-    note = f"{dots}; {hatched}" if opacity.min() < HATCHED else dots
-    axes.set_xlabel(wrapped(note, wide - 1.2, SMALL), loc="left")
-    if std is not None:
-        axes = figure.add_subplot(*grid, 2)
-        known = opacity >= HATCHED  # the others would take nearly all of the map for one colour
-        norm, colors = _steps(std[known])
-        draw(axes, std, known.astype(float), norm, colors, f"± {label}")
-        ranges = _ranges(std[known], norm, label)
-        titled(axes, f"Standard deviation of a new value: {ranges}", inches=wide - 1.2)
-        if not known.all():
-            axes.set_xlabel(wrapped(f"hatched: above {limit_text}", wide - 1.2, SMALL), loc="left")
-    return figure
+    note = f"{dots}; hatched: {far}" if opacity.min() < HATCHED else dots
+    axes.set_xlabel(wrapped(note, inches - 1.2, SMALL), loc="left")
+
+
+def _draw_deviations(axes: Any, surface: Surface, std: Doubles, label: str, inches: float) -> None:
+    """Draw standard deviations, in colours that span those of what is not hatched."""
+    opacity, far = surface.opacity
+    known = opacity >= HATCHED  # the others would take nearly all of the map for one colour
+    norm, colors = _steps(std[known] if known.any() else std)
+    _draw_cells(axes, surface.window, std, known.astype(np.float64), norm, colors, f"± {label}")
+    titled(axes, "Standard deviation of a new value", inches=inches - 1.2)
+    if not known.all():
+        axes.set_xlabel(wrapped(f"hatched: {far}", inches - 1.2, SMALL), loc="left")
 
 
 def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, label: str) -> None:
@@ -157,25 +194,22 @@ def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, label: str) 
 
 @styled()
 def draw_elevation(path: Path, surface: Surface) -> None:
-    """Draw the elevation of the land in metres, in steps, hatched where too little is known.
+    """Draw the elevation of the land in metres, in steps, hatched where airports are far.
 
-    The surface must have standard deviations. The map is that of `gzkcore demo` and of the README.
+    The map is that of `gzkcore demo` and of the README.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    if surface.std is None:
-        raise ValueError("without standard deviations nobody knows where to hatch the map")
-    south, north, west, east = EARTH
-    cells = _cells(EARTH)
-    values, std = surface.predict(_middles(cells)), _smooth(surface.std, EARTH)
-    _, limit = _known(std, surface.spread)
+    south, north, west, east = surface.window
+    cells = _cells(surface.window)
+    values, (opacity, _) = surface.values, surface.opacity
     # Beyond both edges there are cells too, and the first and last rows go on: no rim stays blank.
     longitude = np.pad(cells.longitude, 1, mode="reflect", reflect_type="odd")
     latitude = np.array([south, *cells.latitude[1:-1], north])
-    values, std = (
+    values, opacity = (
         np.pad(column.reshape(cells.shape), ((0, 0), (1, 1)), mode="wrap")
-        for column in (values, std)
+        for column in (values, opacity)
     )
     with rc_context({"hatch.linewidth": 0.6, "hatch.color": PALE_HATCH}):
         figure = Figure(figsize=(11, 5.5))
@@ -184,18 +218,18 @@ def draw_elevation(path: Path, surface: Surface) -> None:
         for low, color in zip(UP_TO[1:], LAND[1:], strict=True):
             if values.max() > low:
                 axes.contourf(longitude, latitude, values, [low, math.inf], colors=[color])
-        if std.max() > limit:
+        if opacity.min() < HATCHED:
             axes.contourf(
-                longitude, latitude, std, [limit, math.inf], colors=[NOTHING], hatches=["////"]
+                longitude, latitude, opacity, [-1, HATCHED], colors=[NOTHING], hatches=["////"]
             )
         axes.set(xlim=(west, east), ylim=(south, north))
         axes.spines[:].set_visible(False)
         titled(axes, f"Elevation, predicted from {len(surface.places):,} airports", inches=10)
-        _draw_steps(figure.add_axes((0.01, 0.0, 0.98, 0.12)), limit)
+        _draw_steps(figure.add_axes((0.01, 0.0, 0.98, 0.12)), surface.hatched)
         save_picture(figure, path)
 
 
-def _draw_steps(axes: Any, limit: float) -> None:
+def _draw_steps(axes: Any, hatched: bool) -> None:
     """Draw the colours of elevations, and what is hatched, below the map."""
     from matplotlib.patches import Rectangle
 
@@ -204,12 +238,12 @@ def _draw_steps(axes: Any, limit: float) -> None:
         if number:
             unit = " m" * (number == len(LAND) - 1)
             axes.text(number, -0.25, f"{low:,}{unit}", ha="center", va="top", size=11)
-    right = len(LAND) + 0.4
-    axes.add_patch(
-        Rectangle((right, 0), 0.6, 1, facecolor=NOTHING, edgecolor=PALE_HATCH, hatch="////")
-    )
-    note = f"too few airports nearby to tell:\nstandard deviation above {as_plain(limit, 3)} m"
-    axes.text(right + 0.75, 1, note, va="top", size=11, linespacing=1.4)
+    if hatched:
+        right = len(LAND) + 0.4
+        axes.add_patch(
+            Rectangle((right, 0), 0.6, 1, facecolor=NOTHING, edgecolor=PALE_HATCH, hatch="////")
+        )
+        axes.text(right + 0.75, 0.5, "too few airports nearby to tell", va="center", size=11)
     axes.set(xlim=(0, 13.3), ylim=(-1.4, 1.3))
     axes.axis("off")
 
@@ -241,20 +275,6 @@ def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
     return np.asarray(zoom(values, factor, order=1, mode="nearest", grid_mode=True)).ravel()
 
 
-def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
-    """Return opacities, 0 where little is known, and the standard deviation where hatches begin.
-
-    The least variance of a new value is subtracted from its variance, and from that of the data.
-    The surface fades where the ratio of these differences is between the shares `FADES`.
-    """
-    least = float(std.min()) ** 2
-    signal = max(spread**2 - least, LEAST_SIGNAL * spread**2, 1e-300)
-    share = (std**2 - least) / signal
-    low, high = FADES
-    limit = math.sqrt(least + (high - HATCHED * (high - low)) * signal)
-    return np.clip((high - share) / (high - low), 0, 1), limit
-
-
 def _steps(std: Doubles) -> tuple[Any, Any]:
     """Return norm and colours of standard deviations, in a few steps: some are only estimates."""
     from matplotlib import colormaps
@@ -273,29 +293,11 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     return BoundaryNorm(bounds, colors.N, extend=extend), colors
 
 
-def _ranges(std: Doubles, norm: Any, label: str) -> str:
-    """Return the range of standard deviations in words, and that of the colours if it is less."""
-    low, high = as_plain(std.min(), 3), as_plain(std.max(), 3)
-    of_values = _with_unit(low if low == high else f"{low} to {high}", label)
-    if norm.extend == "neither":
-        return of_values
-    first, last = as_plain(norm.boundaries[0], 3), as_plain(norm.boundaries[-1], 3)
-    return f"{of_values}\ncolours: from {first} to {last}"
-
-
-def _with_unit(number: str, label: str) -> str:
-    """Return a number with the unit that ends a label in brackets: m of "height (m)"."""
-    unit = label.rpartition(" (")[2].removesuffix(")")
-    is_unit = label.endswith(f" ({unit})") and len(unit) <= UNIT_LETTERS and " " not in unit
-    return f"{number} {unit}" if is_unit and not unit[:1].isdigit() else number
-
-
 def _draw_cells(
-    cells: GridCells, window: Window, axes: Any, values: Doubles, opacity: Doubles, norm: Any,
-    colors: Any, label: str,
-) -> None:  # fmt: skip
+    axes: Any, window: Window, values: Doubles, opacity: Doubles, norm: Any, colors: Any, label: str
+) -> None:
     """Draw values of cells, hatched where their opacity is low."""
-    south, north, west, east = window
+    cells, (south, north, west, east) = _cells(window), window
     rgba = colors(norm(values))
     rgba[:, 3] = opacity
     axes.set_facecolor(NOTHING)
@@ -318,6 +320,12 @@ def _flat(window: Window) -> float:
     return 1 / math.cos(math.radians(sum(window[:2]) / 2)) if window != GLOBE else 1.0
 
 
+def _shape(window: Window) -> float:
+    """Return how many times as wide as high a map is."""
+    south, north, west, east = window
+    return (east - west) / ((north - south) * _flat(window))
+
+
 def _draw_ground(axes: Any, window: Window) -> None:
     south, north, west, east = window
     _draw_coasts(axes, window)
@@ -338,7 +346,7 @@ def _draw_scale(axes: Any, norm: Any, colors: Any, label: str) -> None:
         ScalarMappable(norm, colors),
         cax=bar,
         extend=getattr(norm, "extend", "both"),
-        label=as_written(label),
+        label=as_written(fitted_to(label, LONG_LABEL)),
     ).ax.set_yscale("linear")
     if hasattr(norm, "boundaries"):
         bar.set_yticks(norm.boundaries)
@@ -410,26 +418,31 @@ def told_km(km: float) -> str:
 
 
 def surface_of(
-    model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, y: Doubles
-) -> Surface:
+    model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, y: Doubles, *,
+    window: Window | None = None, hatched: bool = True,
+) -> Surface:  # fmt: skip
     """Return the surface of a model, with standard deviations if they cost little.
 
-    `rows_at` turns latitude and longitude, (n, 2), into the rows that the model takes.
+    `rows_at` turns latitude and longitude, (n, 2), into the rows that the model takes. The window
+    is by default that of the places.
     """
-    inner = getattr(model, "model_", model)
-    has_quick_std = getattr(inner, "_has_quick_std", None)  # of models with the whole kernel
+    has_quick_std = getattr(model.model_, "_has_quick_std", None)  # of models with the whole kernel
     sure = has_quick_std is None or has_quick_std()
 
-    def predict(cells: Doubles) -> Doubles:
-        with collected_warnings():  # cells may be far from all places
-            return np.asarray(model.predict(rows_at(cells)))
+    def at_cells(predict: Callable[[Any], Any]) -> Callable[[Doubles], Doubles]:
+        def at(cells: Doubles) -> Doubles:
+            with collected_warnings():  # cells may be far from all places
+                return np.asarray(predict(rows_at(cells)))
 
-    def std(cells: Doubles) -> Doubles:
-        with collected_warnings():
-            return np.asarray(model.predict(rows_at(cells), return_std=True)[1])
+        return at
 
-    ends = float(y.min()), float(y.max())
-    return Surface(predict, std if sure else None, places, km, float(y.std()), ends)
+    return Surface(
+        at_cells(model.predict),
+        at_cells(lambda X: model.predict(X, return_std=True)[1]) if sure else None,
+        at_cells(model._told) if sure else None,
+        places, window or window_of(places), length_km(model, places),
+        (float(y.min()), float(y.max())), hatched,
+    )  # fmt: skip
 
 
 def window_of(places: Doubles) -> Window:

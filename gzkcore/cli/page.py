@@ -21,13 +21,14 @@ from gzkcore.tabular.columns.place import place_columns
 
 from .effects import draw_column, effect_of
 from .inputs import place_names
-from .maps import draw_map_of_errors, map_of
-from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars, surface_in
+from .maps import draw_map_of_errors, maps_of
+from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars
 from .show_frame import text_of
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
+BROAD, NARROW = 10.4, 5.2  # inches that a map is wide, across the page or on a telephone
 MOST_COLUMNS = 12  # the effects of no more columns are drawn
 ABOUT_EFFECTS = (
     "Above: the mean prediction with the column set to each value. The band has 80 % of the rows, "
@@ -50,6 +51,12 @@ figure { margin: 0 }
 .columns { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr));
   gap: 1rem 2rem }
 svg { width: 100%; height: auto; max-height: 36rem; stroke-linejoin: round }
+section:has(.broad) { grid-column: 1 / -1 }
+.broad svg { max-height: 95vh }
+.narrow { display: none }
+@media (max-width: 40rem) { .broad { display: none } .narrow { display: block } }
+.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr));
+  gap: 1rem 3rem }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
 th, td { padding: .3em; text-align: right; border-bottom: 1px solid var(--rule) }
@@ -155,21 +162,33 @@ def _effects(fit: "FrameFit", report: OnProgress) -> str:
 
 
 def _maps(fit: "FrameFit", report: OnProgress) -> str:
-    verdict, maps = fit.verdict, ""
-    if (surface := surface_in(fit)) is not None:
-        report("drawing the map", None)
-        target = as_written(fit.rows.target)
-        maps = _figure("map", map_of(surface, target, target, narrow=True))
+    """Return the map of the surface over the page's width, below it its deviations and errors."""
+    errors = _map_of_errors(fit)
+    if fit.surface is None:
+        return errors
+    report("drawing the map", None)
+    target = as_written(fit.rows.target)
+    of_target = functools.partial(maps_of, fit.surface, target, target)
+    broad = _figure("map", next(of_target(BROAD)))
+    narrow, *others = (_figure("map", figure) for figure in of_target(NARROW))
+    return (
+        f'<div class="broad">{broad}</div>\n<div class="narrow">{narrow}</div>\n'
+        f'<div class="beside">{"".join(others)}{errors}</div>\n'
+    )
+
+
+def _map_of_errors(fit: "FrameFit") -> str:
+    verdict = fit.verdict
     columns = fit.rows.test.columns
     numbers = [fit.rows.test[columns[i]] for i in place_columns(columns)]
     if verdict is None or [*map(kind_of, numbers)] != [NUMBER, NUMBER]:
-        return maps
+        return ""
     places = np.column_stack(numbers)
     known = ~np.isnan(places).any(axis=1)
     if off_globe(places[known]) is not None or not known.any():
-        return maps
+        return ""
     label = "wrong predictions" if fit.rows.classify else "actual less predicted"
-    return maps + _drawn(
+    return _drawn(
         "map of errors",
         lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], label),
     )

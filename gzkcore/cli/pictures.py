@@ -22,8 +22,8 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
-from .inputs import place_names, rows_at
-from .maps import Surface, length_km, map_of, surface_of
+from .inputs import place_names
+from .maps import map_of
 from .verdict import LEAST_RISE, wilson
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
 
-    if (surface := surface_in(fit)) is not None:
+    if fit.surface is not None:
         target = fit.rows.target
-        save_picture(map_of(surface, f"{target}, fitted to {name}", target), path)
+        save_picture(map_of(fit.surface, f"{target}, fitted to {name}", target), path)
         return
     wide = fit.verdict is not None and has_bars(fit.verdict)
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
@@ -55,15 +55,6 @@ def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
     if wide and fit.verdict is not None:
         draw_bars(axes[1], fit, fit.verdict)
     save_picture(figure, path)
-
-
-def surface_in(fit: "FrameFit") -> Surface | None:
-    """Return the surface of a fit that predicts numbers from places alone, else None."""
-    take = rows_at(fit.model)
-    if fit.places is None or take is None or fit.rows.classify:
-        return None
-    km = length_km(fit.model, fit.places)
-    return surface_of(fit.model, take, fit.places, km, fit.rows.y)
 
 
 def has_bars(verdict: "Verdict") -> bool:

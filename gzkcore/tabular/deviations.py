@@ -58,10 +58,10 @@ class Spread(NamedTuple):
         noise = np.atleast_1d(model.noise_variance_)
         alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
         variances = np.square(deviations).reshape(-1, len(noise))
-        share = alpha * (variances / np.where(noise > 0, noise, np.inf) - (noise > 0))
+        share = left_unknown(variances, noise, alpha)
         if hasattr(model, "trend_coef_"):
             share = np.zeros_like(share)
-        return cls(variances, np.square(np.clip(share, 0.0, 1.0)), noise * (1.0 + 1.0 / alpha))
+        return cls(variances, np.square(share), noise * (1.0 + 1.0 / alpha))
 
     @classmethod
     def joined(cls, spreads: Iterable["Spread"]) -> "Spread":
@@ -76,6 +76,12 @@ class Spread(NamedTuple):
         """Return standard deviations times factors, and far from the rows at least those of y."""
         lacking = np.maximum(1.0 - _widened(self.farthest, factors, usual, outer), 0.0)
         return np.sqrt(_widened(self.variances, factors, usual, outer) + self.unknown * lacking)
+
+
+def left_unknown(variances: Doubles, noise: Doubles, alpha: float) -> Doubles:
+    """Return the share of the function's variance that rows leave, from variances of new values."""
+    share = alpha * (variances / np.where(noise > 0, noise, np.inf) - (noise > 0))
+    return np.clip(share, 0.0, 1.0)
 
 
 @dataclass

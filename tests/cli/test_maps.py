@@ -1,5 +1,6 @@
 """The maps of the command: where they look, how they fade, their colours."""
 
+import dataclasses
 import re
 import sys
 from types import SimpleNamespace
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gzkcore import KernelRidge, Laplacian, Matern, TableEncoder
+from gzkcore import KernelRegressor, KernelRidge, Laplacian, Matern, TableEncoder
 from gzkcore.cli import maps
 from gzkcore.rows.frames import Frame
 from gzkcore.sphere.globe import EARTH_KM
@@ -19,6 +20,11 @@ PLACE = ("latitude", "longitude")
 def box(south, north, west, east, n=500):
     rng = np.random.default_rng(0)
     return np.column_stack([rng.uniform(south, north, n), rng.uniform(west, east, n)])
+
+
+def surface(predict, std, places, *, told=None, window=None):
+    """Return a surface on the map of these places."""
+    return maps.Surface(predict, std, told, places, window or maps.window_of(places), 30.0)
 
 
 def grid(step):
@@ -85,15 +91,6 @@ def test_colors_span_no_more_than_the_data():
     assert norm.vmax < 61
 
 
-def test_the_range_of_deviations_is_told_with_that_of_the_colors():
-    std = np.append(np.linspace(1, 2, 1000), 9.0)
-    norm, _ = maps._steps(std)
-    told = maps._ranges(std, norm, "height (m)")
-    assert re.fullmatch(r"1 to 9 m\ncolours: from [\d.]+ to 2(\.\d)?", told), told
-    norm, _ = maps._steps(std[:-1])
-    assert maps._ranges(std[:-1], norm, "height (m)") == "1 to 2 m"
-
-
 @pytest.mark.parametrize(
     ("value", "told"),
     [(35000.0, "35,000"), (1.25e6, "1,250,000"), (0.1 + 0.2, "0.3"), (-40.0, "\N{MINUS SIGN}40")],
@@ -116,8 +113,7 @@ def test_a_large_standard_deviation_is_printed_plainly():
     def std(cells):
         return 30_000 + 1e4 * maps._distance_km(places, cells)
 
-    surface = maps.Surface(lambda cells: 1e5 * cells[:, 0], std, places, 30.0, 60_000.0)
-    figure = maps.map_of(surface, "title", "y")
+    figure = maps.map_of(surface(lambda cells: 1e5 * cells[:, 0], std, places), "title", "y")
     figure.canvas.draw()
     texts = [figure.axes[0].get_xlabel()]
     for axes in figure.axes:
@@ -143,8 +139,7 @@ def test_colors_span_what_is_shown():
     def predict(cells):
         return cells[:, 0] + 1e4 * (len(cells) == len(places))
 
-    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
-    figure = maps.map_of(surface, "title", "y")
+    figure = maps.map_of(surface(predict, lambda cells: 1 + 0 * cells[:, 0], places), "title", "y")
     low, high = figure.axes[0].child_axes[0].get_ylim()
     assert 45 < low < 46.5
     assert 47.5 < high < 49
@@ -157,11 +152,12 @@ def elevation(monkeypatch, tmp_path):
     monkeypatch.setattr(maps, "LONGER_SIDE", 40)
     figures = []
     monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
-    surface = maps.Surface(
-        lambda cells: 50 * cells[:, 0], lambda cells: np.where(cells[:, 1] < 0, 900.0, 50.0),
-        box(-60, 80, -180, 180), 30.0, 800.0,
+    places = box(-60, 80, 5, 175)
+    shown = surface(
+        lambda cells: 50 * cells[:, 0], None, places,
+        told=lambda cells: 1.0 * (cells[:, 1] > 0), window=maps.EARTH,
     )  # fmt: skip
-    maps.draw_elevation(tmp_path / "map.png", surface)
+    maps.draw_elevation(tmp_path / "map.png", shown)
     return figures[0]
 
 
@@ -172,8 +168,7 @@ def test_the_map_of_elevations_has_one_panel_without_dots_and_says_what_is_hatch
     assert [text.get_text() for text in foot.texts[:-1]] == [
         "100", "300", "600", "1,000", "1,500", "2,200", "3,200 m",
     ]  # fmt: skip
-    limit = maps._known(np.array([50.0, 900.0]), 800.0)[1]
-    assert foot.texts[-1].get_text().endswith(f"standard deviation above {limit:.0f} m")
+    assert foot.texts[-1].get_text() == "too few airports nearby to tell"
     elevation.draw_without_rendering()
     assert all(text.get_window_extent().x1 <= elevation.bbox.x1 for text in foot.texts)
 
@@ -197,36 +192,22 @@ def test_the_map_of_elevations_is_filled_to_its_edges(elevation):
     assert (pixels[bottom:top, left] == pale).all(axis=1).any()
 
 
-@pytest.mark.parametrize(
-    ("label", "told"),
-    [
-        ("height (m)", "12 m"), ("temperature (°C)", "12 °C"), ("NO2 (µg/m³)", "12 µg/m³"),
-        ("height", "12"), ("price (2026)", "12"), ("dust (mean of the year)", "12"), ("f()", "12"),
-    ],
-)  # fmt: skip
-def test_numbers_have_the_unit_that_a_label_ends_with(label, told):
-    assert maps._with_unit("12", label) == told
-
-
 @pytest.mark.usefixtures("small")
-def test_where_nothing_is_known_both_maps_are_hatched():
+def test_where_rows_are_far_both_maps_are_hatched():
     """The second was one colour in nine tenths of it: what it said of the rest was not seen."""
-    places = box(46, 48, 6, 10, 50)
-    south, *_ = maps.window_of(places)
-
-    def std(cells):
-        return np.where(cells[:, 0] < 46.5, 5 + cells[:, 0] - south, 60.0)
-
-    surface = maps.Surface(lambda cells: cells[:, 0], std, places, 30.0, 60.0)
-    figure = maps.map_of(surface, "title", "y (m)")
-    first, second = figure.axes
-    assert all(any(part.hatches for part in axes.collections) for axes in (first, second))
-    (limit,) = {axes.get_xlabel().split("above ")[1] for axes in (first, second)}
-    assert limit.endswith(" m")
-    bar = second.child_axes[0]
-    assert bar.get_ylim()[1] < 41  # the colours are those of what is known
-    assert "5" in second.get_title("left")
-    assert float(re.search(r"to ([\d.]+) m", second.get_title("left"))[1]) < 41  # so is the title
+    places = box(46, 48, 6, 8, 50)
+    std, told = (lambda cells: 1 + cells[:, 1] ** 2), (lambda cells: 1.0 * (cells[:, 1] < 9))
+    window = (46.0, 48.0, 6.0, 12.0)
+    both = maps.map_of(surface(std, std, places, told=told, window=window), "title", "y (m)").axes
+    assert all(any(part.hatches for part in axes.collections) for axes in both)
+    assert all(axes.get_xlabel().endswith("far from all training points") for axes in both)
+    # The colours are those of what is not hatched, and no other words name their range.
+    assert both[1].child_axes[0].get_ylim()[1] < 100
+    assert both[1].get_title("left") == "Standard deviation of a new value"
+    shown = surface(std, std, places, told=told, window=window)
+    shown = maps.map_of(dataclasses.replace(shown, hatched=False), "title", "y (m)").axes
+    assert not any(part.hatches for axes in shown for part in axes.collections)
+    assert shown[1].child_axes[0].get_ylim()[1] > 140
 
 
 def test_arrows_beside_colors_stand_for_values_beyond_them():
@@ -256,8 +237,8 @@ def test_long_names_stay_in_the_picture(places, sure):
     def std(cells):
         return 1e5 + 1e4 * maps._distance_km(places, cells)
 
-    surface = maps.Surface(lambda c: 1e6 * c[:, 0], std if sure else None, places, 9, 6e6)
-    figure = maps.map_of(surface, f"{label}, fitted to {'part_' * 12}.csv", label)
+    shown = surface(lambda c: 1e6 * c[:, 0], std if sure else None, places)
+    figure = maps.map_of(shown, f"{label}, fitted to {'part_' * 12}.csv", label)
     figure.draw_without_rendering()
     for axes in figure.axes:
         bar = axes.child_axes[0]
@@ -275,18 +256,39 @@ def test_skewed_values_share_the_colors():
     assert norm.vmax > 100
 
 
-def test_a_map_fades_where_the_surface_is_unknown():
-    """By the variance beyond the noise, as a share of that of the data: noise alone hatches nothing."""
-    opacity, limit = maps._known(np.array([1.0, 1.1, 3.0]), 3.0)
-    np.testing.assert_array_equal(opacity[[0, 2]], [1, 0])
-    assert opacity[1] == 1
-    assert 1.1 < limit < 3
-    std = np.linspace(1, 3, 2001)
-    opacity, limit = maps._known(std, 3.0)
-    assert std[opacity < maps.HATCHED].min() == pytest.approx(limit, abs=2e-3)
-    assert np.interp(limit, std, (std**2 - 1) / 8) == pytest.approx(0.45, abs=0.01)
-    noisy, _ = maps._known(np.full(5, 2.0), 2.0)
-    np.testing.assert_array_equal(noisy, 1)
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+def test_a_map_is_hatched_where_rows_are_far_and_not_where_noise_is_large(noise):
+    """It was hatched at rows in mountains, whose heights vary."""
+    rng = np.random.default_rng(0)
+    places = np.concatenate([box(46, 48, 6, 8, 200), [[47.0, 20.0]]])
+    y = np.sin(3 * places[:, 0]) + noise * (1 + 5 * (places[:, 1] > 7)) * rng.normal(size=201)
+    frame = Frame(dict(zip(PLACE, places.T, strict=True)))
+    model = KernelRegressor(kernel=Matern(1.5, 0.01), random_state=0).fit(frame, y)
+
+    def take(degrees):
+        return Frame(dict(zip(PLACE, degrees.T, strict=True)))
+
+    shown = maps.surface_of(model, take, places, y, window=(40.0, 50.0, 0.0, 25.0))
+    assert (shown.told(places) > 0.99).all()
+    assert shown.told(np.array([[47.0, 14.0]])) < 0.01
+    cells = maps._cells(shown.window)
+    opacity = shown.opacity[0].reshape(cells.shape)
+    rows, columns = (
+        np.abs(axis - places[:, [i]]).argmin(axis=1)
+        for i, axis in enumerate((cells.latitude, cells.longitude))
+    )
+    assert (opacity[rows, columns] >= maps.HATCHED).all()
+
+
+def test_without_variances_the_map_says_from_which_distance_on_it_is_hatched():
+    """It named a larger one."""
+    places = box(46, 48, 6, 10, 50)
+    shown = surface(lambda cells: cells[:, 0], None, places, window=(40.0, 50.0, 0.0, 15.0))
+    opacity, far = shown.opacity
+    away = maps._distance_km(places, maps._middles(maps._cells(shown.window)))
+    limit = away[opacity < maps.HATCHED].min()
+    assert float(re.search(r"more than (\d+) km", far)[1]) == pytest.approx(limit, rel=0.05)
 
 
 @pytest.mark.usefixtures("small")
@@ -300,8 +302,8 @@ def test_a_second_map_shows_the_standard_deviation(sure):
     def std(cells):
         return 1 + maps._distance_km(places, cells)
 
-    surface = maps.Surface(lambda cells: cells[:, 0], std if sure else None, places, 30.0, 20.0)
-    axes = maps.map_of(surface, "title", "y").axes
+    shown = surface(lambda cells: cells[:, 0], std if sure else None, places)
+    axes = maps.map_of(shown, "title", "y").axes
     assert len([panel for panel in axes if panel.get_title(loc="left")]) == 1 + sure
     assert axes[0].get_xlabel().startswith("dots: 50 training points")
     assert dict(mpl.rcParams) == before  # the user's own style is left alone
@@ -312,16 +314,6 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
     norm, _ = maps._steps(np.linspace(3.4, 3.5, 50))
     assert norm.boundaries[0] < 3.2
     assert norm.boundaries[-1] > 3.7
-
-
-@pytest.mark.usefixtures("small")
-def test_one_standard_deviation_is_told_once():
-    places = box(46, 48, 6, 10, 50)
-    surface = maps.Surface(
-        lambda cells: cells[:, 0], lambda cells: 0 * cells[:, 0] + 42.2, places, 9, 60
-    )
-    figure = maps.map_of(surface, "title", "y")
-    assert figure.axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
 
 
 @pytest.mark.slow
@@ -350,8 +342,8 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
             return LineCollection([])
 
     monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))
-    surface = maps.Surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] + 200, places, 9, 9)
-    maps.map_of(surface, "title", "y")
+    shown = surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] + 200, places)
+    maps.map_of(shown, "title", "y")
     south, north, west, east = maps.window_of(places)
     for one in asked:
         assert (one["llcrnrlat"], one["urcrnrlat"]) == (south, north)
@@ -391,9 +383,10 @@ def test_degrees_of_longitude_are_shorter_in_the_north(far):
 def test_models_on_centres_say_how_sure_they_are(alpha):
     X = np.random.default_rng(0).uniform(-1, 1, (80, 2))
     model = KernelRidge(alpha=alpha, centers=15, random_state=0).fit(X, X[:, 0])
-    surface = maps.surface_of(model, lambda cells: cells, X, 1.0, np.arange(9.0))
-    assert (surface.std is None) == (alpha == 0)
-    assert surface.std is None or surface.std(X[:5]).shape == (5,)
+    learner = SimpleNamespace(model_=model, kernel_=None, predict=model.predict, _told=None)
+    shown = maps.surface_of(learner, lambda cells: cells, X, np.arange(9.0))
+    assert (shown.predict_std is None) == (shown.told is None) == (alpha == 0)
+    assert shown.predict_std is None or shown.predict_std(X[:5]).shape == (5,)
 
 
 def test_standard_deviations_between_larger_cells():

@@ -97,11 +97,10 @@ def test_large_numbers_stand_apart():
 def drawn(monkeypatch, target, columns, truth, verdict, model):
     """Return the figure of a fit with these parts."""
     figures = []
-    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     train, classify = SimpleNamespace(columns=columns), hasattr(model, "classes_")
     rows = SimpleNamespace(target=target, train=train, classify=classify, folds=None, truth=truth)
-    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None)
+    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None, surface=None)
     pictures.draw_frame(fit, Path("fit.png"), "data.csv")
     return figures[0]
 
