@@ -69,3 +69,6 @@ def test_the_demo_draws_the_map_of_the_readme(monkeypatch, tmp_path):
     assert land.get_title("left") == "Elevation, predicted from 72 airports"
     assert (*land.get_ylim(), *land.get_xlim()) == maps.EARTH
     assert not land.lines
+    assert len(figures[0].axes[1].patches) == len(maps.LAND) + 1  # and what is hatched
+    data.draw(tmp_path / "elevation.png", hatched=False)
+    assert len(figures[1].axes[1].patches) == len(maps.LAND)

@@ -94,10 +94,24 @@ def test_places(capsys, globe):
     read = check("fit.html", ["Map"])
     assert any(text.startswith("Errors of 40 held-out rows") for text in read.texts["text"])
     assert any(text.startswith("Standard deviation of a new") for text in read.texts["text"])
+    page = Path("fit.html").read_text(encoding="utf-8")
+    widths = [float(each.split()[2]) for each in re.findall('"map" viewBox="([^"]+)"', page)]
+    assert widths[0] > 1.8 * max(widths[1:])  # the largest picture, for wide windows
     write("data.csv", globe | {"z": np.random.default_rng(0).normal(size=400) + globe["y"]})
     run(capsys, "fit", "data.csv", *arguments)
     read = check("fit.html", ["Map", EFFECTS, "Which columns matter"])
     assert read.texts["h3"] == ["z"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shown", [[], ["--no-hatching"]])
+def test_maps_are_hatched_if_nobody_says_no(capsys, globe, shown):
+    write("data.csv", globe)
+    places = ["--lat", "lat", "--lon", "lon", "--gamma", "5000"]  # a lengthscale of 64 km
+    run(capsys, "fit", "data.csv", "--target", "y", *QUICK, *places, "--report", "fit.html", *shown)
+    texts = Page("fit.html").texts["text"]
+    assert any(text.startswith("dots: ") for text in texts)
+    assert any("hatched: " in text for text in texts) == (not shown)
 
 
 @pytest.mark.slow
