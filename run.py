@@ -16,7 +16,9 @@ python3 run.py package  the source distribution, and a wheel of the same files t
                         README's first example in an environment without anything else
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
                         that are slower than at that commit (--bench REGEX, or --quick as in CI)
-python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
+python3 run.py docs     the documentation as a site, in build/docs; with --check its links too; or,
+                        with --numbers, numbers of the pages written anew by the commands that
+                        print them: those that take minutes, or named ones (docs/write_numbers.py)
 
 What follows goes to the command: `python3 run.py test -k harmonics`, `python3 run.py bench --bench
 hadamard`; of `docs` to sphinx-build, so that `python3 run.py docs -D plot_gallery=0` leaves out the
@@ -557,7 +559,13 @@ def papers(*options: str) -> int:
 
 
 def docs(*options: str) -> int:
-    """Build the site, a warning being an error; with --check try the links that lead out of it."""
+    """Build the site, a warning being an error; with --check try the links that lead out of it.
+
+    With --numbers write numbers of the pages anew instead.
+    """
+    if options[:1] == ("--numbers",):
+        install("test", "bench", setup=())
+        return run(BIN / "python", "-P", "docs/write_numbers.py", *options[1:])
     install("docs", extras="cli,data,dask")
     rest = [option for option in options if option != "--check"]
     sphinx = ("sphinx-build", "--fail-on-warning", "--keep-going", *rest)

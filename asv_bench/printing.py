@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import sys
@@ -104,15 +105,15 @@ def _text(value):
 
 
 def mean_and_spread(values):
-    """Return mean and standard deviation as text, or the value if there is only one."""
-    if len(values) == 1:
-        return _rounded(values[0], 3)
-    return f"{_rounded(np.mean(values), 3)} ± {_rounded(np.std(values, ddof=1), 1)}"
+    """Return mean and standard deviation as text, or the value if there is only one.
 
-
-def _rounded(value, digits):
-    """Return a number with few digits as text: 20, not 2e+01."""
-    return f"{float(f'{value:.{digits}g}'):g}"
+    The mean has three digits or, if it is larger, those before the point; the deviation ends where
+    the mean does.
+    """
+    mean = np.mean(values)
+    decimals = max(2 - math.floor(math.log10(abs(mean))), 0) if mean else 0
+    spread = f" ± {np.std(values, ddof=1):.{decimals}f}" if len(values) > 1 else ""
+    return f"{mean:.{decimals}f}{spread}"
 
 
 def load_arrays(name):

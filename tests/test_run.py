@@ -143,6 +143,7 @@ def test_nothing_is_created_on_a_machine_without_a_compiler(tmp_path):
         ("test --all", ["test"], "pytest --numprocesses=auto -m="),
         ("bench --bench special", ["bench", "test"], "asv run --quick --python=same --launch-method=forkserver --show-stderr --bench special"),
         ("papers block fig1", [], "python -P -m papers block fig1"),
+        ("docs --numbers errors", ["test", "bench"], "python -P docs/write_numbers.py errors"),
         ("docs -D x=0", ["docs"], "sphinx-build --fail-on-warning --keep-going -D x=0 -b html docs build/docs"),
     ],
 )  # fmt: skip
