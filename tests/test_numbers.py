@@ -183,6 +183,43 @@ def test_where_others_win_says_by_how_much(numbers, leads):
     assert checked > 8
 
 
+def test_what_is_said_of_seconds_is_in_their_tables(numbers):
+    page, lines = one_line("docs/prediction.md"), text_of("docs/prediction.md").splitlines()
+    seconds, kinds = {}, []
+    for place in numbers.tables_below(lines, numbers.COSTS[0].line, 2):
+        header = numbers.cells(lines[place[0]])[1:]
+        rows = [numbers.cells(lines[line]) for line in place[2:]]
+        found = {name: dict(zip(header, map(float, row), strict=True)) for name, *row in rows}
+        kinds.append([row["gzkcore"] / row["boosting"] for row in found.values()])
+        seconds |= found
+    ours, boosting, catboost = (
+        sum(row[learner] for row in seconds.values()) / len(seconds)
+        for learner in ("gzkcore", "boosting", "CatBoost")
+    )
+    assert (
+        f"takes {ours:.1f} s in the mean of the {len(seconds)} tables, boosting {boosting:.2f} s, CatBoost {catboost:.1f} s"
+        in page
+    )
+    assert f"takes {ours:.1f} s in the mean, CatBoost {catboost:.1f} s" in page
+    of_numbers, of_labels = ([min(kind), max(kind)] for kind in kinds)
+    assert (
+        "{:.0f} to {:.0f} times as fast on numbers and {:.0f} to {:.0f} times on labels".format(
+            *of_numbers, *of_labels
+        )
+        in page
+    )
+
+
+def test_the_readme_repeats_the_satellite(numbers):
+    rows = [
+        numbers.cells(line)
+        for line in text_of("docs/peers.md").splitlines()
+        if "defaults, mean of four" in line
+    ]
+    _, _, _, error, crps, score, *_ = numbers.cells(numbers.plain("|".join(rows[0])))
+    assert f"have {error}, {crps} and {score} in the mean of four seeds" in one_line("README.md")
+
+
 def test_the_first_page_repeats_numbers_of_kin40k(numbers, measured):
     row = measured[0]["kin40k"]
     ours, catboost, network = (numbers.mean_of(row[x]) for x in ("gzkcore", "CatBoost", "network"))
@@ -192,13 +229,10 @@ def test_the_first_page_repeats_numbers_of_kin40k(numbers, measured):
 
 
 def test_pages_repeat_the_gaussian_process_of_10000_rows(numbers):
-    """Seconds and megabytes stand in kernel_ridge.md, and error too."""
-    page = text_of("docs/kernel_ridge.md").partition("| kin40k, 10,000 |")[2]
-    rows = {}
-    for line in ("| kin40k, 10,000 |" + page).splitlines()[:7]:
-        _, model, *cells = numbers.cells(line)
-        rows[model] = cells
-    mine, theirs = rows["`KernelRidge`"], rows["GPyTorch"]
+    lines = text_of("docs/kernel_ridge.md").splitlines()
+    (place,) = numbers.tables_below(lines, "| kin40k, 10,000 rows")
+    rows = {name: cells for name, *cells in (numbers.cells(lines[line]) for line in place)}
+    mine, theirs = rows["`KernelRidge`"], rows["GPyTorch, `ExactGP`"]
     other = rows["scikit-learn, `GaussianProcessRegressor`"]
     for name in ("README.md", "docs/peers.md"):
         for cells, library in ((mine, "gzkcore"), (other, "scikit-learn"), (theirs, "GPyTorch")):
