@@ -11,6 +11,6 @@
 - `inputs`: the columns of a file that a model predicts from
 - `show_frame`, `output`: what is printed
 - `maps`, `pictures`, `grid`, `cells`: what is drawn, and grids of predictions
-- `page`, `effects`: the report to keep, and what each column does in it
+- `page`, `effects`, `parts_of_dates`: the report to keep, and what each column does in it
 - `demo`: what `gzkcore demo` shows
 """

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import fitted_to, told_apart
-from gzkcore.evaluate.draw import COLORS, INK, as_written, plain_numbers
+from gzkcore.evaluate.draw import COLORS, INK, as_written, plain_numbers, titled
 from gzkcore.rows.frames import Frame, kind_of
 from gzkcore.rows.text import DATE, TEXT
-from gzkcore.rows.values import Values
+from gzkcore.rows.values import Values, missing_of
 
+from .parts_of_dates import Part, parts_of
 from .pictures import LONG_LABEL, LONG_NAME
-from .verdict import wilson
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -28,14 +28,21 @@ class Effect(NamedTuple):
     """The mean prediction with a column set to each of some values (partial dependence).
 
     The band has 80 % of the rows, each moved to the same mean: it is wide where other columns
-    change the effect.
+    change the effect. Of a part of dates, which alone is set, values are places.
     """
 
     values: Values
     curves: dict[str, Doubles]  # by label: low end of the band, mean and high end, (3, n)
+    part: Part | None = None
+
+    def heading(self, name: str) -> str:
+        """Return what it is the effect of."""
+        return name if self.part is None else f"{name}, {self.part.about}"
 
     def places(self, column: Values) -> Doubles:
         """Return the positions of values along an axis, NaN for other levels and missing values."""
+        if self.part is not None:
+            return self.part.places(column)
         if kind_of(column) == TEXT:
             numbers = {level: number for number, level in enumerate(self.values)}
             return np.array([numbers.get(value, np.nan) for value in column])
@@ -44,27 +51,50 @@ class Effect(NamedTuple):
         return column.astype(np.float64)
 
 
-def effect_of(fit: "FrameFit", name: str) -> Effect:
-    """Return the effect of a column on predictions, or on the probabilities of some labels."""
-    frame, model = fit.rows.train, fit.model
-    column, rows = frame[name], np.random.default_rng(0).permutation(len(frame))[:ROWS]
+def effects_of(fit: "FrameFit", name: str) -> list[Effect]:
+    """Return the effect of a column, or of the parts of dates that the model uses."""
+    column = fit.rows.train[name]
+    there = np.flatnonzero(~missing_of(column))
+    known = column[there]
     if kind_of(column) == TEXT:
-        texts = [value for value in column if value is not None]
-        levels, counts = np.unique(texts, return_counts=True)
+        levels, counts = np.unique(known.astype(str), return_counts=True)
         values = levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]].astype(object)
     else:
-        known = np.sort(column[~np.isnan(column)])
+        known = np.sort(known)
         values = np.unique(known[np.round(RANKS * (len(known) - 1)).astype(int)])
-    many = frame.take(np.tile(rows, len(values)))
-    many = Frame(many.values | {name: np.repeat(values, len(rows))})
+    [used] = [each for each in fit.model.encoder_.columns_ if name in each.names]
+    rng = np.random.default_rng(0)
+    if not (parts := parts_of(getattr(used, "periods", []), values)):
+        rows = rng.permutation(len(column))[:ROWS]
+        return [Effect(values, _curves(fit, rows, name, np.repeat(values, len(rows))))]
+    effects = []
+    for part in parts:
+        near, rows = part.near(known), rng.permutation(there[part.inner(column[there])])[:ROWS]
+        moved = [part.moved(column[rows], place) for place in part.around[near]]
+        curves = _curves(fit, rows, name, np.concatenate(moved))
+        number = np.cumsum(near) - 1  # of each place among those that are near dates
+        curves = {
+            label: np.where(near, curve[:, number], np.nan) for label, curve in curves.items()
+        }
+        effects.append(Effect(part.around, curves, part))
+    return effects
+
+
+def _curves(fit: "FrameFit", rows: Integers, name: str, values: Values) -> dict[str, Doubles]:
+    """Return curves, see `Effect`, of all rows with each value of a column."""
+    model, n_values = fit.model, len(values) // len(rows)
+    many = fit.rows.train.take(np.tile(rows, n_values))
+    many = Frame(many.values | {name: values})
     if not fit.rows.classify:
-        return Effect(values, {"": _curve(model.predict(many), len(values))})
+        return {"": _curve(model.predict(many), n_values)}
     counts = np.array([np.count_nonzero(fit.rows.y == label) for label in model.classes_])
-    shown = np.argsort(-counts)[: 1 if len(counts) == 2 else MOST_LABELS]
+    shown = np.argsort(-counts)[:MOST_LABELS]
+    if fit.rows.rarer is not None:
+        shown = np.flatnonzero(model.classes_ == fit.rows.rarer)
     shares = model.predict_proba(many).T
     names = [as_written(fitted_to(str(label), LONG_NAME)) for label in model.classes_[shown]]
-    curves = [_curve(shares[i], len(values)).clip(0, 1) for i in shown]
-    return Effect(values, dict(zip(names, curves, strict=True)))
+    curves = [_curve(shares[i], n_values).clip(0, 1) for i in shown]
+    return dict(zip(names, curves, strict=True))
 
 
 def _curve(predicted: Doubles, n_values: int) -> Doubles:
@@ -79,37 +109,43 @@ def draw_column(
     fit: "FrameFit", name: str, effect: Effect, limits: tuple[float, float], *axes: Any
 ) -> None:
     """Draw the effect of a column between these limits, and on a second axes errors along it."""
-    where, is_text = effect.places(effect.values), kind_of(effect.values) == TEXT
+    part, kind = effect.part, kind_of(fit.rows.train[name])
+    where = effect.values if part else effect.places(effect.values)
+    as_dots = kind == TEXT or (part is not None and part.is_whole)
     for (label, (low, mean, high)), color in zip(effect.curves.items(), COLORS, strict=False):
-        if is_text:
+        if as_dots:
             ends = mean - low, high - mean
             axes[0].errorbar(where, mean, ends, fmt="o", color=color, label=label)
         else:
             axes[0].plot(where, mean, color=color, label=label)
             axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
     target = as_written(fitted_to(fit.rows.target, LONG_NAME))
-    if fit.rows.classify:
+    if fit.rows.rarer is not None:
+        titled(axes[0], f"{target} = {''.join(effect.curves)}", inches=4)
+    elif fit.rows.classify:
         axes[0].legend(title=target, fontsize="small")
     axes[0].set_ylabel("probability" if fit.rows.classify else f"predicted {target}")
     margin = 0.05 * (limits[1] - limits[0]) or 1.0
     axes[0].set_ylim(limits[0] - margin, limits[1] + margin)
     if fit.verdict is not None:
         where = effect.places(fit.rows.test[name])
-        _draw_errors(axes[1], fit.verdict.errors, fit.rows.classify, where, is_text)
+        _draw_errors(axes[1], fit.verdict.losses, fit.rows.classify, where, as_dots)
     for panel in axes:
         plain_numbers(panel.yaxis)
-    axes[-1].set_xlabel(as_written(fitted_to(name, LONG_LABEL)))
-    if is_text:
+    axes[-1].set_xlabel(as_written(fitted_to(effect.heading(name), LONG_LABEL)))
+    if part is not None and part.ticks:
+        axes[-1].set_xticks([*part.ticks], [*part.ticks.values()])
+    elif kind == TEXT:
         names = [*map(as_written, told_apart([*map(str, effect.values)], LONG_NAME))]
         turned = 90 if max(map(len, names)) * len(names) > 40 else 0
         axes[-1].set_xticks(range(len(names)), names, rotation=turned)
-    elif kind_of(effect.values) == DATE:
+    elif kind == DATE:
         axes[-1].xaxis_date()
     else:
         plain_numbers(axes[-1].xaxis)
 
 
-def _draw_errors(axes: Any, errors: Doubles, labels: bool, where: Doubles, is_text: bool) -> None:
+def _draw_errors(axes: Any, errors: Doubles, labels: bool, where: Doubles, as_dots: bool) -> None:
     """Draw errors of held-out rows at these places, and their mean with its 95 % interval."""
     where, errors = where[~np.isnan(where)], errors[~np.isnan(where)]
     if not len(where):
@@ -118,12 +154,11 @@ def _draw_errors(axes: Any, errors: Doubles, labels: bool, where: Doubles, is_te
         some = np.random.default_rng(0).permutation(len(errors))[:MOST_DOTS]
         axes.plot(where[some], errors[some], "o", color=COLORS[0], alpha=0.3, markersize=3)
     ends = np.unique(np.quantile(where, np.linspace(0, 1, BINS + 1)[1:-1]))
-    bins = where if is_text else np.searchsorted(ends, where, side="right")
+    bins = where if as_dots else np.searchsorted(ends, where, side="right")
     for number in np.unique(bins):
         of_bin, place = errors[bins == number], where[bins == number].mean()
         mean, doubt = of_bin.mean(), 1.96 * of_bin.std() / len(of_bin) ** 0.5
-        interval = wilson(mean, len(of_bin)) if labels else (mean - doubt, mean + doubt)
-        axes.plot([place, place], interval, color=INK)
+        axes.plot([place, place], [mean - doubt, mean + doubt], color=INK)
         axes.plot(place, mean, "D", markersize=4, color=INK)
     axes.axhline(errors.mean() if labels else 0, color=INK, linewidth=1, linestyle=":")
-    axes.set_ylabel("share wrong" if labels else "actual − predicted")
+    axes.set_ylabel("log loss" if labels else "actual − predicted")

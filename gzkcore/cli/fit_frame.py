@@ -56,7 +56,8 @@ def fit_frame(
     model.save(path)
     if len(rows.truth):
         with if_interrupted(path, f"{path} has the model, which was not tested"):
-            tried = _tried(list(importances), place_names(model)) if place is None else {}
+            used = [name for name, share in importances.items() if share > 0]
+            tried = _tried(used, place_names(model)) if place is None else {}
             tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
             if rows.folds is not None:
                 tested = _learned_in_turn(rows, options, report)

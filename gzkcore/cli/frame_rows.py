@@ -1,5 +1,6 @@
 """The rows of a table that `gzkcore fit` learns from, and those held out."""
 
+import functools
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,9 @@ from .held_out import (
 from .hints import (
     about_blocks,
     about_groups,
+    about_numbered_labels,
     about_row_numbers,
+    about_single_rows,
     about_spellings,
     doubtful_texts,
     numbering_columns,
@@ -85,6 +88,13 @@ class FrameRows:
     source: "TableSource | None" = None  # all rows of the fit, of which `train` are some at random
     missing: list[str] = field(default_factory=list)  # words for a missing value
     chosen: dict[str, Any] = field(default_factory=dict)  # kinds of columns, see `TableEncoder`
+
+    @functools.cached_property
+    def rarer(self) -> Any:
+        """Of two labels that of fewer rows, of as many the second; else None."""
+        labels, counts = np.unique(self.y, return_counts=True)
+        two = self.classify and len(labels) == 2
+        return labels[int(counts[1] <= counts[0])].item() if two else None
 
 
 @dataclass
@@ -174,6 +184,8 @@ def read_rows(
             say(about_groups(repeated))
     if classify:
         _tell_labels(table, target, y[there], asked, say)
+        if n_read == n_rows and (told := about_single_rows(target, y[there])):
+            say(told)
     is_every = {*columns, by.groups, weights} >= {*table.beside(target)} - {*table.index}
     inputs, frame = _prepared(table, columns, whole, numbers, places, is_every, kinds, say)
     y, frame = y[there], frame.take(there)
@@ -221,7 +233,7 @@ def _about_drawn(
         )
     return (
         f"{drawn} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
-        "at random, say what columns hold, and test it"
+        "at random, say what columns hold, and test it, and the baselines learn from them alone"
     )
 
 
@@ -456,8 +468,8 @@ def _targets(
         say(f"{rows}{more}; left out")
     if text or classify:
         return _as_labels(table, target, np.where(there, column, "" if text else 0)), there
-    if len(np.unique(column[there])) == 2:
-        say(f"{target} has two values; gzkcore fit --classify treats them as labels")
+    if told := about_numbered_labels(target, column[there]):
+        say(told)
     return column, there
 
 

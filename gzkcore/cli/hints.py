@@ -9,12 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.wording import some_of
 from gzkcore.rows.doubts import doubt_in
 from gzkcore.rows.values import LARGEST_WHOLE, Values
 from gzkcore.tabular.columns.number import skewness
-from gzkcore.tabular.targets import IDENTIFIER
+from gzkcore.tabular.targets import IDENTIFIER, MOST_LABELS
 
 from .arguments import listed
+from .output import MOST_NAMED
 
 # Names of numbers that rise from row to row and mean something.
 ORDERED = re.compile(
@@ -23,6 +25,7 @@ ORDERED = re.compile(
     r"($|[ _.-])|timestamp|epoch|elapsed|dayof|yday"
 )
 DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
+RAREST = 1 / 4  # of an even share of the rows: counts of things have rarer numbers, labels seldom
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 
 
@@ -97,6 +100,35 @@ def about_decades(target: str, y: Doubles) -> str:
         f"{target} is positive and spans {decades:.1f} powers of ten; errors and intervals are the "
         f"same for small and large values. If per cent matter, predict log({target}): add such a "
         "column to the table"
+    )
+
+
+def about_numbered_labels(target: str, y: Doubles) -> str:
+    """Say so where a target of numbers may be labels, else "".
+
+    It has two values, or a few whole numbers in turn from 0 or 1 on.
+    """
+    values, counts = np.unique(y, return_counts=True)
+    first, n = values[0], len(values)
+    in_turn = first in (0, 1) and np.array_equal(values, first + np.arange(n))
+    if 2 < n <= MOST_LABELS and in_turn and counts.min() >= RAREST * counts.mean():
+        which = f"the values {first:.0f} to {values[-1]:.0f} alone"
+    elif n == 2:
+        which = "two values"
+    else:
+        return ""
+    return f"{target} has {which}; gzkcore fit --classify treats them as labels"
+
+
+def about_single_rows(target: str, labels: Values) -> str:
+    """Say which labels have a single row, and what to do, "" if none has."""
+    names, counts = np.unique(labels, return_counts=True)
+    alone = [repr(name) for name in names[counts == 1].tolist()]
+    if not alone:
+        return ""
+    return (
+        f"labels of {target} with a single row, too few to learn from and to test: "
+        f"{some_of(alone, MOST_NAMED)}; join them with others, or leave them out"
     )
 
 

@@ -19,7 +19,7 @@ from gzkcore.rows.text import NUMBER
 from gzkcore.sphere.globe import off_globe
 from gzkcore.tabular.columns.place import place_columns
 
-from .effects import draw_column, effect_of
+from .effects import draw_column, effects_of
 from .inputs import place_names
 from .maps import draw_map_of_errors, maps_of
 from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars
@@ -35,6 +35,7 @@ ABOUT_EFFECTS = (
     "each moved to the same mean: it is wide where other columns change the effect."
 )
 ABOUT_ERRORS = " Below: the errors of held-out rows, and their means with 95 % intervals."
+ABOUT_LOSSES = " Below: the mean log loss of held-out rows, with 95 % intervals."
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #24303c; --rule: #d9dfe6; --line: #0072b2 }
 @media (prefers-color-scheme: dark) {
@@ -149,15 +150,17 @@ def _effects(fit: "FrameFit", report: OnProgress) -> str:
     names, effects = names[:MOST_COLUMNS], []
     for done, name in enumerate(names):
         report("effects of columns", done / len(names), name)
-        effects.append(effect_of(fit, name))
-    ends = [(np.min(c), np.max(c)) for effect in effects for c in effect.curves.values()]
-    limits = (0.0, 1.0) if fit.rows.classify or not ends else (np.min(ends), np.max(ends))
+        effects += [(name, effect) for effect in effects_of(fit, name)]
+    ends = [(np.nanmin(c), np.nanmax(c)) for _, effect in effects for c in effect.curves.values()]
+    limits = (np.min(ends), np.max(ends)) if ends else (0.0, 1.0)
     pictures = ""
-    for name, effect in zip(names, effects, strict=True):
+    for name, effect in effects:
         draw = functools.partial(draw_column, fit, name, effect, limits)
         picture = _drawn(f"effect of {name}", draw, 1 if fit.verdict is None else 2)
-        pictures += f"<div><h3>{_escaped(name)}</h3>{picture}</div>\n"
-    about = ABOUT_EFFECTS + ABOUT_ERRORS * (fit.verdict is not None)
+        pictures += f"<div><h3>{_escaped(effect.heading(name))}</h3>{picture}</div>\n"
+    about = ABOUT_EFFECTS
+    if fit.verdict is not None:
+        about += ABOUT_LOSSES if fit.rows.classify else ABOUT_ERRORS
     return pictures and f'<p>{about}</p>\n<div class="columns">{pictures}</div>\n'
 
 

@@ -22,9 +22,15 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
+<<<<<<< Updated upstream
 from .inputs import place_names
 from .maps import map_of
 from .verdict import LEAST_RISE, wilson
+=======
+from .inputs import place_names, rows_at
+from .maps import Surface, length_km, map_of, surface_of
+from .verdict import LEAST_RISE, MOST_ROWS, wilson
+>>>>>>> Stashed changes
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -174,25 +180,25 @@ def draw_calibration(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
 
 
 def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
-    """Draw by how much the error rises when a column is shuffled, the largest rise at the top.
+    """Draw by how much the error, of labels the log loss, rises when a column is shuffled.
 
     If there are more than `MOST_BARS` columns, the title says how many are shown.
     """
-    classify = fit.rows.classify
     # Latitude and longitude are shuffled together, as one column.
-    n_columns = len(fit.rows.train.columns) - len(place_names(fit.model)) // 2
-    bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
-    least = percent * verdict.error_of_some
+    n_columns = sum(share > 0 for share in fit.importances.values())
+    n_columns -= len(place_names(fit.model)) // 2
+    bars, least = list(verdict.shuffled.items())[:MOST_BARS], verdict.error_of_some
     names = told_apart([name for name, _ in bars], LONG_NAME)
-    rises = [percent * error - least for _, error in bars]
+    rises = [error - least for _, error in bars]
     axes.barh(range(len(bars), 0, -1), rises, height=0.7)
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
     axes.set_ylim(min(1, len(bars) - LEAST_BARS + 1) - 0.5, len(bars) + 0.5)
-    error = f"error rate of {least:.3g} %" if classify else f"error of {as_plain(least, 3)}"
+    measure = "log loss" if fit.rows.classify else "error"
+    rows = f" of {MOST_ROWS:,} rows" if len(fit.rows.truth) > MOST_ROWS else ""
     plain_numbers(axes.xaxis)
     chance = ["below 0: by chance"] if min(rises) < 0 else []
-    notes = ["in percentage points"] * classify + chance
-    axes.set_xlabel("\n".join([f"rise of the {error}", "when the column is shuffled", *notes]))
+    rise = f"rise of the {measure}, {as_plain(least, 3)}{rows},"
+    axes.set_xlabel("\n".join([rise, "when the column is shuffled", *chance]))
     some = [f"the top {len(bars)} of {n_columns:,}"] if len(bars) < n_columns else []
     titled(axes, "Which columns matter", *some, inches=3.0)

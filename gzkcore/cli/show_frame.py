@@ -1,5 +1,6 @@
 """The output of `gzkcore fit`, as text and as JSON."""
 
+import functools
 import math
 import shlex
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from .arguments import words_of
 from .baselines import CONSTANTS
 from .maps import length_km, told_km
 from .output import MOST_NAMED, first_of, picture_note, print_lines, print_table
-from .verdict import LEAST_RISE
+from .verdict import LEAST_RISE, MOST_ROWS
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -24,6 +25,8 @@ MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
 # Of the options how a file is read; a model knows the others.
 OF_PREDICT = ("decimal_comma", "encoding", "thousands", "skip_lines")
+OF_RARER = {"recall": "recall", "precision": "precision", "roc_auc": "area under the ROC curve"}
+LESS = 0.9  # A log loss that is so many times that of a constant, or less, is clearly better.
 FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
@@ -48,7 +51,9 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "methods": verdict.methods if verdict else [],
         "sure": verdict.sure if verdict else {},
         "importances": found.importances,
+        "rarer_label": rows.rarer,
         "error_of_some": verdict.error_of_some if verdict else None,
+        "rows_of_some": min(len(rows.truth), MOST_ROWS) if verdict else 0,
         "shuffled": verdict.shuffled if verdict else {},
         "report": model.report_.sentences,
         "remarks": [remark.as_dict() for remark in model.report_.remarks],
@@ -79,7 +84,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
     errors = []
     if result["methods"]:
         spreads = {method["method"]: method["of_folds"] for method in result["methods"]}
-        errors = [_what_columns_mean(result)]
+        errors = [_what_columns_mean(result), *_about_rarer(result)]
         errors += (
             _about_folds(spreads, written)
             if result["folds"]
@@ -96,7 +101,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         errors,
         _about_best(result),
         [f"What was chosen{unit}:", *_about_choice(result)],
-        _about_columns(result, written),
+        _about_columns(result, functools.partial(_number, digits=3) if labels else written),
         _about_sureness(result["sure"], result["test_rows"]),
         ([f"Left out: {some_of(unused, MOST_NAMED)}{more}"] if unused else []) + result["notes"],
     )
@@ -213,18 +218,31 @@ def _what_columns_mean(result: dict[str, Any]) -> str:
     return f"error: root mean squared, {rows}; R²: 1 is perfect, 0 is as good as their mean"
 
 
+def _about_rarer(result: dict[str, Any]) -> list[str]:
+    """Say how well rows of the rarer of two labels are found."""
+    ours = result["methods"][0]
+    found = [
+        f"{word} {ours[key]:.3f}" for key, word in OF_RARER.items() if ours.get(key) is not None
+    ]
+    return [f"rarer label, {result['rarer_label']}: {', '.join(found)}"] if found else []
+
+
 def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:
-    error = result["error_of_some"]
+    """Say which columns matter, of labels by the log loss, and on how many rows that was found."""
+    error, n_rows = result["error_of_some"], result["rows_of_some"]
+    measure = "error" if result["classes"] is None else "log loss"
     matter = {
         name: found for name, found in result["shuffled"].items() if found > LEAST_RISE * error
     }
     if not matter:
-        none = "No column matters by itself: the error does not rise if one is shuffled."
+        none = f"No column matters by itself: the {measure} does not rise if one is shuffled."
         return [none] if result["shuffled"] else []
     shown = [f"{name} {written(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
     more = f"; and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
+    some = f" of {n_rows:,} rows" if n_rows < result["test_rows"] else ""
+    of_none = f"({written(error)}{some} if none is)"
     return [
-        f"Columns that matter, and the error if each is shuffled ({written(error)} if none is):",
+        f"Columns that matter, and the {measure} if each is shuffled {of_none}:",
         f"{'; '.join(shown)}{more}.",
     ]
 
@@ -236,8 +254,12 @@ def _about_best(result: dict[str, Any]) -> list[str]:
     key = "error_rate" if result["classes"] is not None else "rmse"
     ours, *others = result["methods"]
     best = min(result["methods"], key=lambda method: float(method[key]))
+    # Of a rare label much may be known, though it never is the likeliest one.
+    least = min(method.get("log_loss", math.inf) for method in result["methods"])
     for constant in others:
-        if constant["method"] in CONSTANTS and constant[key] - best[key] < best["plus_minus"] / 2:
+        alike = constant[key] - best[key] < best["plus_minus"] / 2
+        alike = alike and least >= LESS * constant.get("log_loss", 0.0)
+        if constant["method"] in CONSTANTS and alike:
             nothing = f"the other columns may tell nothing about {result['target']}."
             return [f"No method is clearly better than {constant['method']}: {nothing}"]
     better = [method for method in others if method[key] < ours[key]]

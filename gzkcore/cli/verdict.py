@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import r2_score
+from sklearn.metrics import precision_score, r2_score, recall_score, roc_auc_score
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.warn import collected_warnings, warn
@@ -81,15 +81,17 @@ class Verdict:
     on the held-out rows, and `of_folds`, the first of these errors on each fold (without folds an
     empty list). Errors of numbers are `rmse`, `plus_minus` (of the 95 % interval) and `r2` (None of
     a single row), those of labels `error_rate`, `plus_minus` (half the width of its 95 % interval,
-    Wilson's), `low` and `high` (its ends) and `log_loss`.
+    Wilson's), `low` and `high` (its ends) and `log_loss`; of two labels also `recall`, `precision`
+    and `roc_auc` of the rarer (None where they are not defined).
     """
 
     methods: list[dict[str, Any]]
-    error_of_some: float  # the first of the errors, on some of the rows
+    error_of_some: float  # root mean squared, or log loss, on some of the rows
     shuffled: dict[str, float]  # the same with each column shuffled
     sure: dict[str, float | None]  # how sure predictions are
     predicted: Values
     errors: Doubles  # actual less predicted; for labels 1 if wrong, else 0
+    losses: Doubles  # errors of numbers, log losses of labels
     spread: Doubles  # standard deviations (NaN: not known), or probabilities of predicted labels
     failed: list[str]  # the baselines that could not be fitted, and why
 
@@ -117,9 +119,12 @@ def judge_model(
     ]
     of_some, shuffled = _shuffled(tested, rows, tried, seed, report)
     if rows.classify:
+        losses = _log_losses(tested.classes, truth, predicted)
         predicted = tested.classes[predicted.argmax(axis=1)]
-    errors = (predicted != truth).astype(np.float64) if rows.classify else truth - predicted
-    return Verdict(methods, of_some, shuffled, sure, predicted, errors, spread, failed)
+        errors = (predicted != truth).astype(np.float64)
+    else:
+        losses = errors = truth - predicted
+    return Verdict(methods, of_some, shuffled, sure, predicted, errors, losses, spread, failed)
 
 
 def _baselines(
@@ -173,7 +178,7 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
 def _shuffled(
     tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int, report: OnProgress
 ) -> tuple[float, dict[str, float]]:
-    """Return the first of the errors on some held-out rows, and with columns shuffled.
+    """Return the error on some held-out rows, and with columns shuffled; of labels the log loss.
 
     The largest errors come first; `tried` has the columns that are shuffled together, by their
     name. Each takes a prediction of all rows.
@@ -185,8 +190,10 @@ def _shuffled(
 
     def error(shown: Frame) -> float:
         with collected_warnings():  # the rows themselves were told of
-            errors = _judged(tested, rows, truth, tested.predict(shown))
-        return float(next(iter(errors.values())) or 0)
+            predicted = tested.predict(shown)
+        if rows.classify:
+            return float(_log_losses(tested.classes, truth, predicted).mean())
+        return float(np.sqrt(np.square(truth - predicted).mean()))
 
     errors = {}
     for done, (name, columns) in enumerate(list(tried.items())[:MOST_COLUMNS]):
@@ -200,9 +207,12 @@ def _shuffled(
 def _judged(
     tested: Tested, rows: FrameRows, truth: Values, predicted: Doubles
 ) -> dict[str, float | None]:
-    if rows.classify:
-        return _judged_labels(tested.classes, truth, predicted)
-    return _judged_numbers(truth, predicted)
+    if not rows.classify:
+        return _judged_numbers(truth, predicted)
+    found = _judged_labels(tested.classes, truth, predicted)
+    if rows.rarer is None:
+        return found
+    return found | _judged_rarer(rows.rarer, tested.classes, truth, predicted)
 
 
 def _judged_numbers(truth: Doubles, predicted: Doubles) -> dict[str, float | None]:
@@ -215,13 +225,31 @@ def _judged_numbers(truth: Doubles, predicted: Doubles) -> dict[str, float | Non
 
 def _judged_labels(classes: Values, truth: Values, predicted: Doubles) -> dict[str, float | None]:
     wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
-    places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-    rows = np.arange(len(truth))
-    of_truth = np.where(classes[places] == truth, predicted[rows, places], 0.0)
     low, high = wilson(wrong, len(truth))
-    log_loss = float(-np.mean(np.log(np.maximum(of_truth, 1e-15))))
+    log_loss = float(_log_losses(classes, truth, predicted).mean())
     ends = {"plus_minus": (high - low) / 2, "low": low, "high": high}
     return {"error_rate": wrong, **ends, "log_loss": log_loss}
+
+
+def _log_losses(classes: Values, truth: Values, predicted: Doubles) -> Doubles:
+    """Return minus the logarithm of the probability of each row's label."""
+    places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
+    of_truth = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
+    return np.asarray(-np.log(np.maximum(of_truth, 1e-15)))
+
+
+def _judged_rarer(
+    label: Any, classes: Values, truth: Values, predicted: Doubles
+) -> dict[str, float | None]:
+    """Return how well rows of a label are found, of two; None where that is not defined."""
+    actual, chosen = truth == label, classes[predicted.argmax(axis=1)] == label
+    both = actual.any() and not actual.all()
+    shares = predicted[:, classes == label].ravel()
+    return {
+        "recall": float(recall_score(actual, chosen)) if actual.any() else None,
+        "precision": float(precision_score(actual, chosen)) if chosen.any() else None,
+        "roc_auc": float(roc_auc_score(actual, shares)) if both else None,
+    }
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import UNTESTED, files, read, refuse, run, write
-from sklearn.metrics import r2_score
+from sklearn.metrics import log_loss, r2_score
 
 from gzkcore._util.model_io import load
 from gzkcore.cli import baselines, fit_frame, verdict
@@ -267,17 +267,23 @@ def test_of_many_rows_held_out_columns_are_shuffled_in_some(capsys, mixed, targe
     assert max(result["shuffled"].values()) > 1.2 * result["error_of_some"]
     X, test = pd.read_csv("data.csv", parse_dates=["day"]), hashed_rows(np.arange(200), 0.2, 0)
     some = X[test].iloc[np.sort(np.random.default_rng(0).permutation(40)[:25])]
-    predicted = load("model.gzk").predict(some[["a", "day"]])
-    error = np.mean(predicted != some.kind) if target == "kind" else rmse_of(predicted - some.y)
+    model = load("model.gzk")
+    if target == "kind":
+        error = log_loss(some.kind, model.predict_proba(some[["a", "day"]]))
+        assert 0.5 < result["methods"][0]["roc_auc"] <= 1
+        assert result["rarer_label"] == min(model.classes_, key=(X.kind[~test]).tolist().count)
+    else:
+        error = rmse_of(model.predict(some[["a", "day"]]) - some.y)
     assert result["error_of_some"] == pytest.approx(error, rel=1e-5)
 
 
 @pytest.mark.slow
 def test_more_than_a_thousand_rows_held_out(capsys):
+    """A column that the model leaves out is not shuffled."""
     a, b = np.random.default_rng(0).standard_normal((2, 2600))
-    write("data.csv", {"a": a, "b": b, "y": np.sin(a) + b})
+    write("data.csv", {"a": a, "b": b, "constant": np.ones(2600), "y": np.sin(a) + b})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0.4")
-    assert result["test_rows"] == 1040
+    assert (result["test_rows"], result["rows_of_some"]) == (1040, 1000)
     assert sorted(result["shuffled"]) == ["a", "b"]
 
 

@@ -105,6 +105,32 @@ def test_two_values_may_be_labels_by_an_option_of_fit():
     assert said == ["y has two values; gzkcore fit --classify treats them as labels"]
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([0, 1, 2], True), ([1, 2, 3, 4, 5], True), ([4, 6, 8], False), ([0, 0.5, 1], False),
+     ([0] * 9 + [1] * 9 + [2], False), (range(11), False)],
+)  # fmt: skip
+def test_a_few_whole_numbers_in_turn_may_be_labels(values, told):
+    """Not where one is rare, as of counts."""
+    y = np.repeat(np.array(values, dtype=float), 10)
+    found = hints.about_numbered_labels("kind", y)
+    of_them = f"kind has the values {y[0]:.0f} to {y[-1]:.0f} alone; gzkcore fit --classify "
+    assert found.startswith(of_them) == told
+    assert bool(found) == told
+
+
+def test_labels_with_a_single_row_are_told():
+    labels = np.array(["a", "b", "c", "a", "b"])
+    assert "to test: 'a', 'b'; join them" in hints.about_single_rows("kind", labels[:2])
+    assert hints.about_single_rows("kind", labels[[0, 1, 3, 4]]) == ""
+    write("data.csv", {"a": range(40), "kind": [*"xy" * 19, "x", "z"]})
+    frame_rows.read_rows(
+        open_table("data.csv"), "kind", ["a"], places=False, classify=False, test_fraction=0.2,
+        drop_missing=False, seed=0, report=lambda *_: None, say=(said := []).append,
+    )  # fmt: skip
+    assert any(line.startswith("labels of kind with a single row, too few") for line in said)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", [["01", "1", "001"], [2**60, 2**60 + 1, 2**60 + 2]])
 def test_codes_are_labels_as_they_are_written(capsys, labels):

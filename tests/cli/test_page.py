@@ -77,7 +77,9 @@ def test_numbers(capsys, plain):
     result = run(capsys, "fit", *arguments)
     assert (result["page"], files()) == ("fit.html", ["data.csv", "fit.html", "model.gzk"])
     read = check("fit.html", [EFFECTS, "Which columns matter"])
-    assert {*read.texts["h3"]} == {"a", "b", "c", "text", "day"}
+    assert {*read.texts["h3"]} == {
+        "a", "b", "c", "text", "day, trend", "day, day of the week",
+    }  # fmt: skip
     assert {"<b>", "a & b", "$x_{$"} <= {*read.texts["text"]}
     assert read.texts["pre"] == [f"gzkcore fit {' '.join(arguments)} --force --json"]
     assert "boosting (scikit-learn)" in read.texts["td"]

@@ -100,7 +100,12 @@ def drawn(monkeypatch, target, columns, truth, verdict, model):
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     train, classify = SimpleNamespace(columns=columns), hasattr(model, "classes_")
     rows = SimpleNamespace(target=target, train=train, classify=classify, folds=None, truth=truth)
+<<<<<<< Updated upstream
     fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None, surface=None)
+=======
+    shares = dict.fromkeys(columns, 1 / len(columns)) | {"constant": 0.0}
+    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None, importances=shares)
+>>>>>>> Stashed changes
     pictures.draw_frame(fit, Path("fit.png"), "data.csv")
     return figures[0]
 
@@ -160,4 +165,4 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     )
     if n_axes == 2:
         label = figure.axes[1].get_xlabel()
-        assert label == "rise of the error of 2\nwhen the column is shuffled"
+        assert label == "rise of the error, 2,\nwhen the column is shuffled"

@@ -12,13 +12,14 @@ from gzkcore.cli.maps import told_km
 from gzkcore.cli.show_frame import (
     _about_best,
     _about_columns,
+    _about_rarer,
     _alike,
     _number,
     _rate,
     _row,
     next_step,
 )
-from gzkcore.cli.verdict import _judged_labels, _judged_numbers
+from gzkcore.cli.verdict import _judged_labels, _judged_numbers, _judged_rarer
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,14 @@ def test_where_nothing_is_better_than_the_mean_it_is_said(of_mean, said):
     told = _about_best({"classes": None, "methods": [ours, mean], "target": "y"})
     found = [line.startswith("No method is clearly better than the mean: ") for line in told]
     assert found == [True] * said
+
+
+@pytest.mark.parametrize(("log_loss", "said"), [(0.43, True), (0.34, False)])
+def test_a_rare_label_that_is_never_the_likeliest_may_still_be_known(log_loss, said):
+    ours = {"method": "KernelClassifier", "error_rate": 0.15, "plus_minus": 0.05}
+    shares = ours | {"method": "the shares of the classes", "log_loss": 0.44}
+    result = {"classes": ["a", "b"], "methods": [ours | {"log_loss": log_loss}, shares]}
+    assert bool(_about_best(result | {"target": "y"})) == said
 
 
 @pytest.mark.parametrize(
@@ -99,8 +108,39 @@ def test_errors_of_a_column_have_as_many_decimals(errors, texts):
 
 
 def test_numbers_with_commas_are_listed_by_semicolons():
-    result = {"error_of_some": 1000.0, "shuffled": {"area": 2000.0, "rooms": 1500.0, "x": 1000.0}}
-    assert _about_columns(result, _number)[1] == "area 2,000; rooms 1,500."
+    shuffled = {"area": 2000.0, "rooms": 1500.0, "x": 1000.0}
+    assert _about_columns(of_columns(1000.0, shuffled), _number)[1] == "area 2,000; rooms 1,500."
+
+
+def of_columns(error, shuffled, **others):
+    some = {"error_of_some": error, "shuffled": shuffled, "rows_of_some": 60, "test_rows": 60}
+    return {"classes": None, **some, **others}
+
+
+def test_columns_that_matter_name_the_measure_and_its_rows():
+    told = _about_columns(of_columns(2.0, {"a": 3.0}), _number)
+    assert told == [
+        "Columns that matter, and the error if each is shuffled (2 if none is):",
+        "a 3.",
+    ]
+    some = of_columns(0.4, {"a": 0.6}, classes=["x", "y"], rows_of_some=1000, test_rows=1001)
+    assert _about_columns(some, _number)[0] == (
+        "Columns that matter, and the log loss if each is shuffled (0.4 of 1,000 rows if none is):"
+    )
+
+
+def test_how_well_the_rarer_of_two_labels_is_found():
+    """Three of five rows are found, of four that are called so; ten of 25 pairs are in order."""
+    truth = np.array(["no"] * 5 + ["yes"] * 5)
+    of_yes = np.array([0.9, 0.3, 0.3, 0.3, 0.3, 0.8, 0.7, 0.6, 0.1, 0.1])
+    shares, classes = np.column_stack([1 - of_yes, of_yes]), np.array(["no", "yes"])
+    found = _judged_rarer("yes", classes, truth, shares)
+    assert found == {"recall": 0.6, "precision": 0.75, "roc_auc": pytest.approx(12 / 25)}
+    told = "rarer label, yes: recall 0.600, precision 0.750, area under the ROC curve 0.480"
+    assert _about_rarer({"rarer_label": "yes", "methods": [found]}) == [told]
+    only_no = _judged_rarer("yes", classes, truth[1:5], shares[1:5])
+    assert only_no == dict.fromkeys(["recall", "precision", "roc_auc"])
+    assert _about_rarer({"rarer_label": "yes", "methods": [only_no]}) == []
 
 
 def test_no_lengthscale_is_longer_than_half_around_the_earth():
