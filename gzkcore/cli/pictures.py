@@ -22,15 +22,9 @@ from gzkcore.evaluate.draw import (
 from gzkcore.rows.values import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
-<<<<<<< Updated upstream
 from .inputs import place_names
 from .maps import map_of
-from .verdict import LEAST_RISE, wilson
-=======
-from .inputs import place_names, rows_at
-from .maps import Surface, length_km, map_of, surface_of
 from .verdict import LEAST_RISE, MOST_ROWS, wilson
->>>>>>> Stashed changes
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit

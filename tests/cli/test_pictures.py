@@ -100,12 +100,10 @@ def drawn(monkeypatch, target, columns, truth, verdict, model):
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     train, classify = SimpleNamespace(columns=columns), hasattr(model, "classes_")
     rows = SimpleNamespace(target=target, train=train, classify=classify, folds=None, truth=truth)
-<<<<<<< Updated upstream
-    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None, surface=None)
-=======
     shares = dict.fromkeys(columns, 1 / len(columns)) | {"constant": 0.0}
-    fit = SimpleNamespace(rows=rows, verdict=verdict, model=model, places=None, importances=shares)
->>>>>>> Stashed changes
+    fit = SimpleNamespace(
+        rows=rows, verdict=verdict, model=model, places=None, surface=None, importances=shares
+    )
     pictures.draw_frame(fit, Path("fit.png"), "data.csv")
     return figures[0]
 
