@@ -75,6 +75,7 @@ from .learn.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeC
 from .learn.kernel_ridge_classifier import KernelRidgeClassifierCV as KernelRidgeClassifierCV
 from .learn.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
+from .learn.near_kernel_ridge import NearKernelRidge as NearKernelRidge
 from .learn.pca import RandomFeaturePCA as RandomFeaturePCA
 from .learn.ridge import RandomFeatureRidge as RandomFeatureRidge
 from .learn.ridge_classifier import RandomFeatureRidgeClassifier as RandomFeatureRidgeClassifier

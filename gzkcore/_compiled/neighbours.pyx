@@ -334,6 +334,55 @@ def sparse_factor(
         gzk_free(rows)
 
 
+def kernel_of_blocks(
+    const double[:, ::1] X,              # IN   (n_blocks size, d), scaled, factor after factor
+    const double[::1] weights,           # IN   (n_blocks size,): w
+    const long long[:, ::1] factors,     # IN   (count, 9), (count, 4): see `fill` of products.pxd
+    const double[:, ::1] numbers,
+    const floating[::1] coefficients,
+    floating[:, :, ::1] out,             # OUT  (n_blocks, size, size)
+    int n_threads,
+):
+    """Write the kernel matrices of blocks of rows: w_j w_l k(x_j, x_l)."""
+    cdef Py_ssize_t n_blocks = out.shape[0], size = out.shape[1], d = X.shape[1], b, j, l, k
+    cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+    cdef Py_ssize_t width = (size + lanes - 1) // lanes * lanes
+    cdef Py_ssize_t stride = ((d + 1 + size) * width + PAGE) // 16 * 16, start = 0, end
+    cdef Py_ssize_t step = CHUNK * n_threads, row
+    cdef int n_factors = <int> factors.shape[0]
+    cdef double begun = seconds()
+    cdef gzk_factor known[MOST_FACTORS]
+    cdef floating *scratch
+    cdef floating *u
+    cdef floating *S
+    agree(X.shape[0] == n_blocks * size and weights.shape[0] == X.shape[0]
+          and out.shape[2] == size, "rows and blocks")
+    fill(known, factors, numbers, coefficients)
+    scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch buffers of kernel_of_blocks")
+    try:
+        while start < n_blocks:
+            end = min(n_blocks, start + step)
+            for b in prange(start, end, schedule="dynamic", nogil=True, num_threads=n_threads):
+                u = scratch + threadid() * stride
+                S = u + (d + 1) * width
+                for j in range(width):
+                    row = b * size + min(j, size - 1)
+                    u[d * width + j] = <floating> weights[row]
+                    for k in range(d):
+                        u[k * width + j] = <floating> X[row, k]
+                kernel_of_few(known, n_factors, u, d, size, width, S)
+                for j in range(size):
+                    for l in range(j, size):
+                        out[b, j, l] = S[j * width + l]
+                        out[b, l, j] = S[j * width + l]
+            start += step
+            step = look(step, &begun)
+    finally:
+        gzk_free(scratch)
+
+
 # ---- its products
 
 

@@ -55,6 +55,7 @@ CLASSES = {
     ),
     "KernelRidge": "gzkcore.learn.kernel_ridge:KernelRidge",
     "KernelRidgeCV": "gzkcore.learn.kernel_ridge_cv:KernelRidgeCV",
+    "NearKernelRidge": "gzkcore.learn.near_kernel_ridge:NearKernelRidge",
     "KernelRidgeClassifier": "gzkcore.learn.kernel_ridge_classifier:KernelRidgeClassifier",
     "KernelRidgeClassifierCV": "gzkcore.learn.kernel_ridge_classifier:KernelRidgeClassifierCV",
     "KernelLogisticRegression": "gzkcore.learn.kernel_logistic:KernelLogisticRegression",

@@ -14,6 +14,7 @@ multiply it by rounding errors, so entries beyond STEEPEST are left out.
 
 import copy
 import math
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from gzkcore._util.validation import dense
 from .base import LEARNED, Kernel
 from .points import check_unit_norms, row_norms, unit_rows
 from .product import Product
-from .products import matrix_of, slope_matrix
+from .products import block_matrices, matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
 from .slopes import STEEPEST
 from .sum import Sum
@@ -60,7 +61,7 @@ def part_of(
     column with the number -1 has no influence.
     """
     if isinstance(kernel, Product | Sum):
-        return CombinedPart(kernel, X, rows, names)
+        return CombinedPart(kernel, X, rows, names, groups)
     sample = _sample(X, rows)
     rules = {
         name: value
@@ -113,6 +114,27 @@ class LearnedPart:
     def on(self, X: Rows, rows: Integers) -> Self:
         """Return the same function of theta on other rows."""
         raise NotImplementedError
+
+    def on_blocks(self, X: Rows, blocks: Integers) -> "LearnedPart":
+        """Return the same function on blocks of rows, given the numbers (n_blocks, size) of these.
+
+        Its matrices, and the Q of its gradient, are (n_blocks, size, size).
+        """
+        return PartOfBlocks([self.on(X, rows) for rows in blocks])
+
+
+class PartOfBlocks(LearnedPart):
+    """A kernel on each of several blocks of rows."""
+
+    def __init__(self, parts: Sequence[LearnedPart]) -> None:
+        self.parts, self.low, self.high = parts, parts[0].low, parts[0].high
+
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
+        return np.stack([part.matrix(theta, dtype) for part in self.parts])
+
+    def gradient(self, Q: Floats) -> Doubles:
+        of_blocks = [part.gradient(own) for part, own in zip(self.parts, Q, strict=True)]
+        return np.sum(of_blocks, axis=0)
 
 
 class FixedPart(LearnedPart):
@@ -189,6 +211,12 @@ class FlatPart(LearnedPart):
         other.sample = _sample(X, rows)
         return other
 
+    def on_blocks(self, X: Rows, blocks: Integers) -> LearnedPart:
+        other = copy.copy(self)
+        other.sample = _sample(X, blocks.ravel()).reshape(*blocks.shape, -1)
+        other.mean = other.sample[:, :1]
+        return other
+
     def lengths(self, theta: Doubles) -> float | Doubles:
         of_groups = self.middle * np.exp(theta)
         if self.isotropic and self.used.all():
@@ -207,14 +235,23 @@ class FlatPart(LearnedPart):
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         kernel = self.kernel(theta)
         ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size) or ()]
-        values = matrix_of(kernel, self.sample, None, dtype)
+        are_blocks = self.sample.ndim == 3
+        values = (
+            block_matrices(term, self.sample, dtype)
+            if are_blocks
+            else matrix_of(kernel, self.sample, None, dtype)
+        )
         self.factor, slope = factor, factor.slope
         if slope is not None and slope.profile == factor.profile == EXPONENTIAL:
             self.slopes = values.copy()
         else:
-            self.slopes = slope_matrix(term, 0, self.sample, None, dtype)
+            self.slopes = (
+                block_matrices(term, self.sample, dtype, sloped=True)
+                if are_blocks
+                else slope_matrix(term, 0, self.sample, None, dtype)
+            )
             self.slopes[self.slopes > STEEPEST] = 0.0
-        self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
+        self.scaled = ((self.sample - self.mean) * factor.scale)[..., self.varies]
         return values
 
     def gradient(self, Q: Floats) -> Doubles:
@@ -223,11 +260,17 @@ class FlatPart(LearnedPart):
         if self.factor.metric == ABSOLUTE:
             sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
             W = W.astype(np.float64, copy=False)
-            _learned.distance_sums(W, x, sums, n_threads(W.size * x.shape[1]))
-            slopes = 2 * sums.sum(axis=0)
+            blocks = zip(
+                *(each[None] if W.ndim == 2 else each for each in (W, x, sums)), strict=True
+            )
+            for block in blocks:
+                _learned.distance_sums(*block, n_threads(W[..., 0].size * x[0].size))
+            slopes = 2 * sums.reshape(-1, x.shape[-1]).sum(axis=0)
         else:
-            np.fill_diagonal(W, 0.0)  # it adds nothing but rounding errors
-            of_x = W @ np.column_stack([x, np.ones(len(x))]).astype(W.dtype, copy=False)
+            np.einsum("...ii->...i", W)[...] = 0.0  # it adds nothing but rounding errors
+            ones = np.ones((*x.shape[:-1], 1))
+            of_x = W @ np.concatenate([x, ones], axis=-1).astype(W.dtype, copy=False)
+            of_x, x = of_x.reshape(-1, of_x.shape[-1]), x.reshape(-1, x.shape[-1])
             slopes = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
             slopes *= self.factor.slope.weight
@@ -281,10 +324,15 @@ class SpherePart(LearnedPart):
 class CombinedPart(LearnedPart):
     """A product or a weighted sum of kernels on columns of their own."""
 
-    def __init__(self, kernel: Product | Sum, X: Rows, rows: Integers, names: Any) -> None:
+    def __init__(
+        self, kernel: Product | Sum, X: Rows, rows: Integers, names: Any, groups: Integers | None
+    ) -> None:
         pairs = Product(kernel.parts).parts_of(X.shape[1], names)
         self.index = [index for index, _ in pairs]
-        self.parts = [part_of(part, X[:, index], rows) for index, part in pairs]
+        groups = np.arange(X.shape[1]) if groups is None else groups
+        self.parts = [
+            part_of(part, X[:, index], rows, None, groups[index]) for index, part in pairs
+        ]
         self.weights = kernel.weights_of(len(pairs)) if isinstance(kernel, Sum) else None
         self.low = np.concatenate([part.low for part in self.parts])
         self.high = np.concatenate([part.high for part in self.parts])
@@ -295,6 +343,12 @@ class CombinedPart(LearnedPart):
         pairs = zip(self.parts, self.index, strict=True)
         other.parts = [part.on(X[:, index], rows) for part, index in pairs]
         other._set_largest()
+        return other
+
+    def on_blocks(self, X: Rows, blocks: Integers) -> LearnedPart:
+        other = copy.copy(self)
+        pairs = zip(self.parts, self.index, strict=True)
+        other.parts = [part.on_blocks(X[:, index], blocks) for part, index in pairs]
         return other
 
     def _set_largest(self) -> None:

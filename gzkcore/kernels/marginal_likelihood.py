@@ -13,6 +13,12 @@ its inverse. In single precision it takes half the time, with errors of N of abo
 
 Several blocks of rows are treated as independent (a composite likelihood): log det M and y^T M^-1 y
 are sums over the blocks, and m is the total number of rows.
+
+Where the targets y_g of the first rows of blocks are given, N is that of the others. With L the
+factor of M, R the rows of L^-1 of these, e = R y and a_g = M_gg^-1 y_g, m counts the others, and
+
+    tau = e^T e / m,    log det M - log det M_gg = 2 sum log L_ii,    Q = (a a^T - a_g a_g^T) / tau
+    - R^T R,    a = a_g + R^T e.
 """
 
 import math
@@ -75,7 +81,10 @@ class Criterion:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks, self.evaluations = blocks, 0
         self.part = blocks[0].part
-        self.n_rows = sum(len(block.targets) for block in blocks)
+        self.n_rows, self.n_targets = (
+            sum(len(b.targets) for b in blocks),
+            blocks[0].targets.shape[1],
+        )
         spreads = [1.0 if block.spread is None else block.spread.min() for block in blocks]
         largest = max(block.part.largest for block in blocks)
         self.rounding = float(np.finfo(np.float32).eps) * largest / min(spreads)
@@ -84,7 +93,7 @@ class Criterion:
     def __call__(self, theta: Doubles) -> tuple[float, Doubles]:
         """Return N and its gradient."""
         self.evaluations += 1
-        n_targets = self.blocks[0].targets.shape[1]
+        n_targets = self.n_targets
         solutions, value, tau = [], 0.0, np.zeros(n_targets)
         single = self.rounding <= SINGLE * self.settled * math.exp(theta[-1])
         for block in self.blocks:
@@ -103,10 +112,14 @@ class Criterion:
             trace = (Q.diagonal() * (1.0 if block.spread is None else block.spread)).sum()
             gradient[:-1] += block.part.gradient(Q)
             gradient[-1] += math.exp(theta[-1]) * float(trace)
+        return self._with_priors(theta, value, gradient)
+
+    def _with_priors(self, theta: Doubles, value: float, slopes: Doubles) -> tuple[float, Doubles]:
+        """Return N and its gradient, given those of the likelihood, the latter times -2."""
         prior = theta - math.log(NOISE_MIDDLE) * (np.arange(theta.size) == theta.size - 1)
         width = np.append(np.full(theta.size - 1, LENGTH_SPREAD), NOISE_SPREAD)
         value += float(np.square(prior / width).sum()) / 2
-        return value, prior / width**2 - gradient / 2
+        return value, prior / width**2 - slopes / 2
 
     def least(
         self, start: "SearchPoint | None" = None, settled: float = SETTLED, below: float = math.inf
@@ -125,7 +138,7 @@ class Criterion:
             start = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
         theta, inverse = np.clip(start.theta, low, high), start.inverse_on(self.n_rows)
         self.settled = settled * (1.0 if inverse is not None else COLD)
-        settled = self.settled * self.n_rows * self.blocks[0].targets.shape[1]
+        settled = self.settled * self.n_rows * self.n_targets
         value, gradient = self(theta)
         idle = 0
         for _ in range(MOST_STEPS):
@@ -157,6 +170,44 @@ class Criterion:
             if idle == IDLE:
                 break
         return SearchPoint(theta, value, None if inverse is None else inverse * self.n_rows)
+
+
+class ConditionalCriterion(Criterion):
+    """N of blocks of equally many rows, given the targets of the first `n_given` of each.
+
+    `targets` are (n_blocks, size, n_targets), `spread` (n_blocks, size) or None, as of a `Block`.
+    """
+
+    def __init__(
+        self, part: LearnedPart, targets: Doubles, spread: Doubles | None, n_given: int
+    ) -> None:
+        self.part, self.targets, self.n_given = part, targets, n_given
+        self.spread = np.ones(targets.shape[:2]) if spread is None else spread
+        self.n_rows, self.n_targets = targets[:, n_given:, 0].size, targets.shape[2]
+        self.evaluations = 0
+
+    def __call__(self, theta: Doubles) -> tuple[float, Doubles]:
+        """Return N and its gradient."""
+        self.evaluations += 1
+        noise, g, y = math.exp(theta[-1]), self.n_given, self.targets
+        M = self.part.matrix(theta[:-1], np.float64)
+        np.einsum("bii->bi", M)[...] += noise * self.spread
+        try:
+            L = np.linalg.cholesky(M)
+        except LinAlgError:
+            return HOPELESS, np.zeros(theta.size)
+        inverse = np.linalg.inv(L)
+        R, of_given = inverse[:, g:], inverse[:, :g, :g]
+        e, a_g = R @ y, of_given.transpose(0, 2, 1) @ (of_given @ y[:, :g])
+        a = R.transpose(0, 2, 1) @ e
+        a[:, :g] += a_g
+        tau = np.square(e).sum(axis=(0, 1)) / self.n_rows
+        log_det = 2 * np.log(np.einsum("bii->bi", L)[:, g:]).sum()
+        value = self.n_rows / 2 * float(np.log(tau).sum()) + self.n_targets / 2 * float(log_det)
+        Q = (a / tau) @ a.transpose(0, 2, 1) - self.n_targets * R.transpose(0, 2, 1) @ R
+        Q[:, :g, :g] -= (a_g / tau) @ a_g.transpose(0, 2, 1)
+        trace = noise * float((np.einsum("bii->bi", Q) * self.spread).sum())
+        return self._with_priors(theta, value, np.append(self.part.gradient(Q), trace))
 
 
 class SearchPoint(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from gzkcore._compiled import neighbours as _neighbours
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
@@ -407,6 +408,27 @@ def slope_matrix(
     It may have a pole at 0. Y=None means X.
     """
     return factors_matrix(*_sloped(term, number, X.shape[1], dtype), X, Y, dtype)[0]
+
+
+def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) -> Floats:
+    """Return the matrices of a term with one factor of distances, or of its slope.
+
+    X are blocks of rows (n_blocks, size, dim), of each of which there is a matrix.
+    """
+    dim = X.shape[2]
+    if sloped:
+        term, known = _sloped(term, 0, dim, dtype)
+    else:
+        known = FactorArrays.of(term.factors, dim, dtype, [math.inf])
+        if known is None:
+            raise ValueError(f"the kernel {NO_TABLE}")
+    rows, _ = scaled_columns((X - X[:, :1]).reshape(-1, dim), term.factors[0])
+    out = np.empty((*X.shape[:2], X.shape[1]), dtype)
+    _neighbours.kernel_of_blocks(
+        np.ascontiguousarray(rows), np.ones(len(rows)), known.factors, known.numbers,
+        known.coefficients, out, n_threads(out.size * dim),
+    )  # fmt: skip
+    return out
 
 
 def slope_product(term: Term, number: int, X: Doubles, Y: Doubles, V: Doubles) -> Doubles:

@@ -16,6 +16,7 @@ On the whole kernel, by conjugate gradients:
 - `kernel_ridge`, `kernel_ridge_cv`, `kernel_ridge_classifier`: squared error
 - `kernel_losses`, `kernel_quantile`, `kernel_logistic`: other losses
 - `whole_kernel`: what they share
+- `near_kernel_ridge`: squared error, from the nearest rows of each new one
 - `agop`: which columns matter
 - `held_out`: which rows are held out, and the errors of alphas on them
 """

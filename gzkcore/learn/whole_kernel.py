@@ -287,7 +287,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
             Which rows of `X_fit_`, by their numbers or by a mask. The others keep their order.
         """
         self._check_changeable("forget")
-        others = _others(rows, self.X_fit_.shape[0])
+        others = others_of(rows, self.X_fit_.shape[0])
         if others.size < self.X_fit_.shape[0]:
             self._change(others)
         return self
@@ -534,7 +534,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         check_not_source(X)
         rows = as_double(dense(self._new_rows(self._columns(X))))
         shape = (len(rows), *self._target_shape, -1)
-        directions = _directions(return_gradient, rows)
+        directions = directions_of(return_gradient, rows)
         slopes = [array.reshape(shape) for array in self._slopes(rows, directions, return_std)]
         return *(predictions if return_std else [predictions]), *slopes
 
@@ -645,7 +645,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         return draws.reshape(X.shape[0], *self._target_shape, n_samples)
 
 
-def _others(rows: ArrayLike, n: int) -> Integers:
+def others_of(rows: ArrayLike, n: int) -> Integers:
     """Return the numbers of n rows without some, given by numbers or by a mask."""
     places = np.asarray(rows)
     if places.dtype == bool and places.shape == (n,):
@@ -666,15 +666,13 @@ def _others(rows: ArrayLike, n: int) -> Integers:
     return np.setdiff1d(np.arange(n), numbers)
 
 
-def check_not_source(X: Any) -> None:
-    """Raise ValueError for rows in batches, which have no slopes."""
+def check_not_source(X: Any, what: str = "return_gradient") -> None:
+    """Raise ValueError for rows in batches."""
     if is_source(X):
-        raise ValueError(
-            "return_gradient is for arrays, but X comes in batches; pass one batch at a time"
-        )
+        raise ValueError(f"{what} is for arrays, but X comes in batches; pass one batch at a time")
 
 
-def _directions(return_gradient: Any, X: Doubles) -> Doubles:
+def directions_of(return_gradient: Any, X: Doubles) -> Doubles:
     """Return directions of shape (n_samples, p, n_features); of True those of the columns."""
     if isinstance(return_gradient, bool | np.bool_):
         return np.broadcast_to(np.eye(X.shape[1]), (len(X), X.shape[1], X.shape[1]))

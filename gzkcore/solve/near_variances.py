@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._compiled import neighbours as _neighbours
-from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel
@@ -18,7 +16,7 @@ from gzkcore.kernels.products import Pairs, as_double
 from gzkcore.kernels.transformed import unmapped
 
 from .near_landmarks import spread_landmarks
-from .neighbours import Nearest
+from .neighbours import Nearest, given_near
 from .preconditioners import FEW_COLUMNS, LEAST_ALPHA
 
 # Levels of spread rows: their number, and how many of them are near enough. Then the NEAREST of all
@@ -80,16 +78,11 @@ class NearVariances:
         seen = self.rows_about(X)
         some, places = np.unique(seen, return_inverse=True)
         places = places.reshape(seen.shape)  # NumPy before 2.1
-        n, least = len(places), LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
-        noise = max(alpha, least) * np.concatenate([np.ones(n), self.noise[some]])
-        values, at_seen = np.empty((1, n, 1)), np.empty((1, *places.shape))
-        rows = np.concatenate([new.rows, old.rows[some]])
-        _neighbours.sparse_factor(
-            rows, np.empty((len(rows), 0)), np.empty((n, 0), np.int32), places.astype(np.int32),
-            noise[None], np.concatenate([new.weights, old.weights[some]]), old.known.factors,
-            old.known.numbers, old.known.coefficients, values, at_seen, n_threads(),
-        )  # fmt: skip
-        return np.asarray(np.maximum(values[0, :, 0] ** -2.0 - noise[:n], 0.0))
+        least = LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
+        alpha = max(alpha, least)
+        noise = alpha * self.noise[some]
+        _, variances = given_near(new, old.take(some), places, alpha, noise, np.float64)
+        return np.maximum(variances - alpha, 0.0)
 
 
 def _levels(rows: Doubles) -> list[tuple[Integers, Nearest, int]]:

@@ -13,7 +13,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.products import Pairs
 
-__all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor"]
+__all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor", "given_near"]
 
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
@@ -232,3 +232,22 @@ class SparseFactor:
             self.values[shift], its.starts, its.rows, its.places, V, out, n_threads()
         )
         return out
+
+
+def given_near(
+    new: Pairs, old: Pairs, places: Integers, alpha: float, noise: Doubles, dtype: Any
+) -> tuple[Doubles, Doubles]:
+    """Return how new rows depend on the old ones at some places, (n_new, m), and their variances.
+
+    They have the mean a^T y with the weights a = A^-1 k, A = K + diag(noise) of their old rows, and
+    the variance k(x, x) + alpha - a^T k. `noise` is that of all old rows.
+    """
+    n, rows = len(places), np.concatenate([new.rows, old.rows])
+    values, at_seen = np.empty((1, n, 1), dtype), np.empty((1, *places.shape), dtype)
+    _neighbours.sparse_factor(
+        rows, np.empty((len(rows), 0), dtype), np.empty((n, 0), np.int32), places.astype(np.int32),
+        np.concatenate([np.full(n, alpha), noise])[None], np.append(new.weights, old.weights),
+        old.known.factors, old.known.numbers, old.known.coefficients, values, at_seen, n_threads(),
+    )  # fmt: skip
+    own = values[0].astype(np.float64)
+    return -at_seen[0] / own, own[:, 0] ** -2.0

@@ -1,0 +1,186 @@
+"""Regression given the nearest rows of each new one, for any number of rows.
+
+Formula    With N the m rows nearest to x in the kernel's scaled columns, A = K_NN + alpha N_N and
+           the weights a = A^-1 k_N(x): f(x) = a^T y_N, and an observation at x has the variance
+           k(x, x) + alpha - a^T k_N(x), in units of the prior scale.
+Why        Given the rows about x, those farther away tell hardly anything of f(x). There is nothing
+           to fit but an index of the rows, and a standard deviation costs nothing.
+Cost       m^3 / 6 + m^2 (d + 12) / 2 multiply-adds for a new row, and a search: in a few columns
+           some hundred distances, in many as many as there are rows.
+Memory     the rows, and in single precision their scaled columns.
+"""
+
+import functools
+import math
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from gzkcore._util.linalg import cholesky, solve_factored, solve_triangle
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore._util.validation import dense
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import Pairs, as_double, matrix_of
+from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
+from gzkcore.kernels.tile_rows import scaled_columns
+from gzkcore.kernels.transformed import unmapped
+
+from .neighbours import Nearest, Numbers, given_near
+from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
+
+NEW_ROWS = 1 << 14  # So many new rows are worked on at a time.
+
+
+class NearRows:
+    """The rows of a regression, from the nearest of which new ones are predicted.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved; a function of scaled columns.
+    X : {ndarray, CSR} of shape (n, d)
+    y : ndarray of shape (n, n_targets)
+    noise : ndarray of shape (n,) or None
+        The diagonal of N; None: ones.
+    alpha : float
+    count : int
+        m, how many near rows there are.
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Rows, y: Doubles, noise: Doubles | None, alpha: float, count: int
+    ) -> None:
+        self.kernel, self.X, self.y = kernel, X, y
+        self.noise, self.count = noise, min(count, X.shape[0])
+        one = as_double(dense(X[:1]))
+        largest = float(kernel.diag(one)[0])
+        self.alpha = max(alpha, LEAST_ALPHA * largest)
+        least = self.alpha * (1.0 if noise is None else float(noise.min()))
+        single = least >= LEAST_IN_SINGLE * max(largest, 1.0)
+        self._dtype = np.dtype(np.float32 if single else np.float64)
+        self._compiled = Pairs.of(kernel, one, self._dtype) is not None
+
+    @functools.cached_property
+    def _index(self) -> Nearest:
+        return Nearest(scaled(self.kernel, as_double(dense(self.X))))
+
+    def indexed(self) -> Self:
+        """Return the rows with their index, which is made at the first search."""
+        _ = self._index
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index, which is made of the rows."""
+        return {k: v for k, v in vars(self).items() if k != "_index"}
+
+    # -- predictions --------------------------------------------------------------------------
+
+    def predict(self, X: Rows) -> tuple[Doubles, Doubles]:
+        """Return means (n, n_targets) and variances (n,) of new observations, over the scale."""
+        mean, variance = np.empty((X.shape[0], self.y.shape[1])), np.empty(X.shape[0])
+        for start in range(0, X.shape[0], NEW_ROWS):
+            part = slice(start, start + NEW_ROWS)
+            rows = as_double(dense(X[part]))
+            mean[part], variance[part] = self._given(rows, self._nearest(rows, self.count))
+        return mean, variance
+
+    def left_out(self, rows: Integers) -> tuple[Doubles, Doubles]:
+        """Return the same of some thousands of the rows, each given its nearest others."""
+        X, count = as_double(dense(self.X[rows])), min(self.count + 1, self.X.shape[0])
+        places = self._nearest(X, count)
+        others = places != rows[:, None]
+        others[others.all(axis=1), -1] = False  # copies of a row may hide it
+        mean, variance = self._given(X, places[others].reshape(len(rows), count - 1))
+        return mean, variance + self._noise_of(rows) - self.alpha
+
+    def _nearest(self, X: Doubles, count: int) -> Numbers:
+        return self._index.to(scaled(self.kernel, X), count)
+
+    def _given(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
+        weights, variance = self._weights(X, places)
+        return np.einsum("im,imq->iq", weights, self.y[places]), variance
+
+    def _weights(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
+        """Return a for each new row and the variance of an observation there, over the scale."""
+        some, at = np.unique(places, return_inverse=True)
+        at = at.reshape(places.shape)  # NumPy before 2.1
+        old, noise = as_double(dense(self.X[some])), self._noise_of(some)
+        if self._compiled:
+            pairs: list[Any] = [Pairs.of(self.kernel, rows, self._dtype) for rows in (X, old)]
+            return given_near(*pairs, at, self.alpha, noise, self._dtype)
+        weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha
+        with limit_blas(1):  # more threads wait for one another
+            for i, here in enumerate(at):
+                K = matrix_of(self.kernel, np.concatenate([old[here], X[i : i + 1]]))
+                root, to_x = self._root(K[:-1, :-1], noise[here]), K[:-1, -1:]
+                weights[i] = solve_factored(root, to_x)[:, 0]
+                variance[i] -= weights[i] @ to_x[:, 0]
+        return weights, np.maximum(variance, self.alpha)
+
+    def _noise_of(self, rows: Integers) -> Doubles:
+        ones = np.ones(len(rows)) if self.noise is None else self.noise[rows]
+        return self.alpha * ones
+
+    def _root(self, K: Doubles, noise: Doubles) -> Doubles:
+        """Return the factor of K + diag(noise), with more noise where rounding needs it."""
+        for more in (0.0, 1e-12, 1e-9, 1e-6):
+            try:
+                return cholesky(K + np.diag(noise + more * K.diagonal().max()), overwrite=True)
+            except LinAlgError:
+                continue
+        raise ValueError(
+            f"the kernel matrix of near rows is not positive definite with kernel={self.kernel!r}; "
+            "use another kernel, or a larger alpha"
+        )
+
+    # -- slopes -------------------------------------------------------------------------------
+
+    def slopes(
+        self, X: Doubles, directions: Doubles, return_std: bool
+    ) -> tuple[Doubles, Doubles | None]:
+        """Return slopes of f (n, n_targets, p) along directions (n, p, d), and their variances.
+
+        These are (n, p), over the scale; near rows are those of the predictions, of which each
+        slope is exact.
+        """
+        shape = (len(X), self.y.shape[1], directions.shape[1])
+        out, variances, prior = np.empty(shape), None, None
+        if return_std:
+            prior = prior_slopes(self.kernel, X.shape[1])
+            if prior is None:
+                raise ValueError(
+                    f"kernel={self.kernel!r} gives no standard deviations of slopes; use one that "
+                    "is a smooth function of distances: a Gaussian, or a Matern of nu > 1"
+                )
+            variances = np.einsum("ipc,ce,ipe->ip", directions, prior, directions)
+        with limit_blas(1):
+            for i, here in enumerate(self._nearest(X, self.count)):
+                x, old = X[i : i + 1], as_double(dense(self.X[here]))
+                root = self._root(matrix_of(self.kernel, old), self._noise_of(here))
+                slopes = gradients(self.kernel, x, old, solve_factored(root, self.y[here]))
+                if slopes is None:
+                    raise ValueError(
+                        f"kernel={self.kernel!r} has no derivatives by columns; use one with "
+                        "lengthscales, such as a Gaussian or a Matern"
+                    )
+                out[i] = slopes[0] @ directions[i].T
+                if variances is not None:
+                    D: Any = derivatives(self.kernel, x, old)
+                    sides = (directions[i] @ D[0]).T
+                    variances[i] -= np.square(solve_triangle(root, sides)).sum(axis=0)
+        return out, None if variances is None else np.maximum(variances, 0.0)
+
+
+def scaled(kernel: Kernel, X: Doubles) -> Doubles:
+    """Return the columns of all factors of a kernel, scaled, in which rows are near or far."""
+    kernel, X, _ = unmapped(kernel, X, None)
+    form = kernel.tile_form(X.shape[1])
+    if form is None:
+        raise ValueError(
+            f"kernel={kernel!r} has no scaled columns, in which rows are near or far; use a kernel "
+            "with lengthscales, or a product or sum of such"
+        )
+    parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))
