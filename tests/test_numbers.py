@@ -238,7 +238,9 @@ def test_pages_repeat_the_gaussian_process_of_10000_rows(numbers):
         for cells, library in ((mine, "gzkcore"), (other, "scikit-learn"), (theirs, "GPyTorch")):
             wanted = cells if name == "README.md" else cells[1:]
             assert f"| {library} | {' | '.join(wanted)} |" in numbers.plain(text_of(name))
-    assert f"**{mine[1]} s, {mine[2]} MB**" in text_of("docs/index.md")
+    short = [f"{seconds} s, {megabytes} MB" for _, seconds, megabytes in (mine, other, theirs)]
+    assert "| {} | scikit-learn {}; GPyTorch {} |".format(*short) in text_of("docs/speed.md")
+    assert f"**{short[0]}**" in text_of("docs/index.md")
     assert (
         f"10,000 rows take {mine[1]} s, where GPyTorch's `ExactGP` takes {theirs[1]} s"
         in one_line("docs/from_gpytorch.md")
