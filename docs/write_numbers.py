@@ -134,7 +134,10 @@ def tables_below(lines, start, count=1):
 
 def like(old, value):
     """Return numbers as text, with the decimals of those that stand there."""
-    new = iter(re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", str(value)))
+    found = re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", str(value))
+    if len(found) < len(NUMBER.findall(old)):
+        raise ValueError(f"{value} was printed, which has fewer numbers than {old} on the page")
+    new = iter(found)
 
     def written(match):
         decimals = len(match[0].partition(".")[2])
@@ -156,7 +159,7 @@ def mean_of(cell):
 
 
 def fill(lines, tables, rows):
-    """Put the numbers of the printed rows into the tables of a page's lines."""
+    """Put the numbers of printed rows into the tables of a page; return the names of these rows."""
     key, value = tables.only
     named = {row[tables.rows]: row for row in rows if row.get(key) == value}
     same = {}  # {name: [(number of the line, its cells)]}, of rows with this name in these tables
@@ -178,16 +181,18 @@ def fill(lines, tables, rows):
         for number, _, new in found:
             row = [f"**{cell}**" if bold and mean_of(cell) == least else cell for cell in new]
             lines[number] = f"| {' | '.join([name, *row])} |"
+    return [name for name in same if NAMES.get(name, name) in named]
 
 
 def write(name, text):
-    """Fill the tables of a command and print what changed."""
+    """Fill the tables of a command; print which rows it measured, and what changed."""
     found = printed(text)
     for tables in COMMANDS[name][2]:
         path = ROOT / "docs" / f"{tables.page}.md"
         old = path.read_text(encoding="utf-8").split("\n")
         new = list(old)
-        fill(new, tables, found.get(tables.title, []))
+        rows = fill(new, tables, found.get(tables.title, []))
+        print(f"{path.name}, {tables.title}: {', '.join(rows) or 'not measured'}")
         path.write_text("\n".join(new), encoding="utf-8")
         for line in difflib.unified_diff(old, new, path.name, path.name, lineterm="", n=0):
             print(line)
