@@ -150,6 +150,15 @@ def fit(
             "station or a patient, stay together.",
         ),
     ] = None,
+    test_gaps: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=TEST,
+            metavar="[COLUMN=]LENGTH",
+            help="Hold out whole stretches between other rows, such as a day, week or 6h of the "
+            "only column of dates, or of COLUMN; with --test-groups those of single groups.",
+        ),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(rich_help_panel=TEST, min=0, help="Random seed, also for the held-out rows."),
@@ -191,14 +200,16 @@ def fit(
     table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
-    by = TestBy(test_last, test_groups)
+    by = TestBy(test_last, test_groups, test_gaps)
     by.check(target, test_fraction)
     table.require([*by.columns, *([weights] if weights else [])])
     chosen = chosen_kinds(kinds or [], table)
     inputs, places = chosen_columns(table, target, lat, lon, columns, drop, chosen)
     if columns is None and not places:
-        # No row held out has a value of its group that was learned from.
-        inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
+        # No row held out has a value of its group that was learned from, but where it has gaps.
+        inputs = [
+            name for name in inputs if name not in (weights, None if by.gaps else by.groups)
+        ] or inputs
     chosen = used_kinds(chosen, inputs, table)
     if weights in (target, *inputs):
         raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
@@ -311,7 +322,7 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
 
     from .hints import about_dates, about_decades
 
-    kinds, by_chance = rows.inputs.kinds, not by.columns and len(rows.truth)
+    kinds, by_chance = rows.inputs.kinds, by.at_random and len(rows.truth)
     of_dates = [name for name, kind in kinds.items() if kind == DATE]
     dates = [name for name in of_dates if len(np.unique(rows.train[name])) > 1]
     hints = [about_dates(dates) if by_chance else ""]

@@ -11,6 +11,7 @@ from gzkcore._util.wording import as_plain, counted, in_list, plain, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
+from gzkcore.tabular.deviations import GAPS
 
 from .arguments import words_of
 from .baselines import CONSTANTS
@@ -27,6 +28,10 @@ MOST_DIGITS = 7  # of an error
 OF_PREDICT = ("decimal_comma", "encoding", "thousands", "skip_lines")
 OF_RARER = {"recall": "recall", "precision": "precision", "roc_auc": "area under the ROC curve"}
 LESS = 0.9  # A log loss that is so many times that of a constant, or less, is clearly better.
+REMEDIES = {  # of remarks, by options
+    DEGREES_AS_NUMBERS: " With --lat and --lon they can be drawn as a map.",
+    GAPS: " --test-gaps tests predictions there.",
+}
 FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
@@ -113,10 +118,11 @@ def _about_choice(result: dict[str, Any]) -> list[str]:
     elsewhere = ["time", "groups", *["error rate of the choice"] * bool(result["methods"])]
     elsewhere += [DEGREES_AS_NUMBERS] * bool(km)
     lines = [] if result["chosen"] is None else [f"Kernel: {result['chosen']}."]
-    for remark in result["remarks"]:
-        if remark["kind"] not in elsewhere:
-            on_map = " With --lat and --lon they can be drawn as a map."
-            lines.append(remark["sentence"] + on_map * (remark["kind"] == DEGREES_AS_NUMBERS))
+    lines += [
+        remark["sentence"] + REMEDIES.get(remark["kind"], "")
+        for remark in result["remarks"]
+        if remark["kind"] not in elsewhere
+    ]
     if km:
         shorter = " in the direction in which it is shorter" * (DEGREES_AS_NUMBERS in kinds)
         lines.append(f"Lengthscale{shorter}: {told_km(km)}.")
