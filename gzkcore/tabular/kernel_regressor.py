@@ -326,18 +326,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         doubt[(factors == 0).any(axis=1)] = np.inf
         return self._in_units(predicted), self._doubted(std, doubt)
 
-    def _told(self, X: Data) -> Doubles:
-        """Return how much the rows tell of the function, as a share of what one at the place would.
-
-        Both are the variance of the function that they take away: 0 far from all rows of the fit, 1
-        or more at each of them, however large the noise is.
-        """
+    def _known(self, X: Data) -> Doubles:
+        """Return the share of the function's variance, without noise, that the rows take away."""
         rows, _ = self._encoded(X)
         if self.model_ is None or self.alpha_ is None:
             return np.ones(len(rows))
         _, std = self.model_.predict(rows, return_std=True)
-        left = left_unknown(np.square(std), self.model_.noise_variance_, self.alpha_)
-        return (1.0 - left) * (1.0 + self.alpha_)
+        return 1.0 - left_unknown(np.square(std), self.model_.noise_variance_, self.alpha_)
 
     def _of_new(
         self, stand_ins: Iterable[Doubles], n_levels: int, unknown: NDArray[np.bool_]
