@@ -146,7 +146,9 @@ def _figure(about: str, figure: Any) -> str:
 def _effects(fit: "FrameFit", report: OnProgress) -> str:
     """Return pictures of the effects of the most important columns, and of errors along them."""
     places = fit.importances if fit.places is not None else place_names(fit.model)
-    names = [name for name, share in fit.importances.items() if share > 0 and name not in places]
+    shares = {name: share for name, share in fit.importances.items() if name not in places}
+    ordered = shares if fit.verdict is None else fit.verdict.shuffled
+    names = [name for name in ordered if shares.get(name, 0.0) > 0]
     names, effects = names[:MOST_COLUMNS], []
     for done, name in enumerate(names):
         report("effects of columns", done / len(names), name)

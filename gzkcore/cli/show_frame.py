@@ -1,6 +1,5 @@
 """The output of `gzkcore fit`, as text and as JSON."""
 
-import functools
 import math
 import shlex
 from collections.abc import Callable
@@ -106,7 +105,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         errors,
         _about_best(result),
         [f"What was chosen{unit}:", *_about_choice(result)],
-        _about_columns(result, functools.partial(_number, digits=3) if labels else written),
+        _about_columns(result, "{:#.3g}".format if labels else written),
         _about_sureness(result["sure"], result["test_rows"]),
         ([f"Left out: {some_of(unused, MOST_NAMED)}{more}"] if unused else []) + result["notes"],
     )

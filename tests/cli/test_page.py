@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,3 +166,17 @@ def test_the_band_of_an_effect_is_wide_where_another_column_changes_it():
     np.testing.assert_allclose(mean, 0, atol=1e-12)
     np.testing.assert_allclose(high, -low, atol=1e-12)
     np.testing.assert_allclose(high, 0.8 * np.abs(x[:, 0]), atol=1e-12)
+
+
+def test_effects_are_of_the_columns_that_matter_most(monkeypatch):
+    """A column of a small share may be one of them."""
+    shown = []
+    monkeypatch.setattr(page, "effects_of", lambda _, name: shown.append(name) or [])
+    monkeypatch.setattr(page, "MOST_COLUMNS", 2)
+    shares, shuffled = {"a": 0.8, "b": 0.15, "c": 0.05, "none": 0.0}, {"c": 3.0, "a": 2.0, "b": 1.0}
+    model = SimpleNamespace(encoder_=SimpleNamespace(columns_=[]))
+    for verdict in (SimpleNamespace(shuffled=shuffled), None):
+        fit = SimpleNamespace(importances=shares, verdict=verdict, places=None, model=model)
+        fit.rows = SimpleNamespace(classify=False)
+        assert page._effects(fit, lambda *_: None) == ""
+    assert shown == ["c", "a", "a", "b"]
