@@ -1,9 +1,10 @@
 """Numbers and names in messages."""
 
+import difflib
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
 _JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji
@@ -46,6 +47,27 @@ def some_of(names: Sequence[str], most: int) -> str:
     ('age, town', 'a and 2 more')
     """
     return ", ".join(names[:most]) + f" and {len(names) - most:,} more" * (len(names) > most)
+
+
+def nearest(name: object, names: Iterable[str]) -> str:
+    """Return the name that is most like another one, in any case; "" if none is like it.
+
+    >>> nearest("Gausian", ["gaussian", "matern"]), nearest("chi2", ["gaussian", "matern"])
+    ('gaussian', '')
+    """
+    folded = {each.casefold(): each for each in names}
+    near = difflib.get_close_matches(str(name).casefold(), folded, 1, cutoff=0.65)
+    return folded[near[0]] if near else ""
+
+
+def meant(name: object, names: Iterable[str]) -> str:
+    """Return the question for the name that may be meant, to follow one that is unknown.
+
+    >>> meant("gausian", ["gaussian", "matern"]), meant("chi2", ["gaussian", "matern"])
+    (" (did you mean 'gaussian'?)", '')
+    """
+    near = nearest(name, names)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def printable(text: str) -> str:

@@ -112,7 +112,7 @@ def fit(
         str | None,
         typer.Option(
             rich_help_panel=CHOSEN,
-            help="Use only this kernel: gaussian, matern, laplacian, exponential or "
+            help="Use only this kernel: gaussian (or rbf), matern, laplacian, exponential or "
             "rational_quadratic.",
         ),
     ] = None,
@@ -291,6 +291,7 @@ def _learner_options(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the parameters of the learner that options stand for, or raise ValueError."""
     from gzkcore._util.memory import bytes_of
+    from gzkcore._util.wording import meant
     from gzkcore.kernels.aliases import as_kernel
     from gzkcore.tabular.kernel_search import BY_NAME
 
@@ -301,7 +302,8 @@ def _learner_options(
         raise ValueError(f"{first} can't be combined with {second}; give one of them")
     check_positive("--time", seconds, " of seconds")
     if kernel is not None and kernel not in BY_NAME:
-        raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
+        near, names = meant(kernel, BY_NAME), ", ".join(BY_NAME)
+        raise ValueError(f"--kernel {kernel} is unknown to fit{near}; use one of {names}")
     chosen: Any = kernel or "auto"
     if gamma is not None:
         check_positive("--gamma", gamma)

@@ -329,6 +329,9 @@ def test_decimal_commas(capsys, plain, options):
     [
         ("a,y\n1,2\n", [], "data.csv has 1 row; at least 20 are needed"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
+        ("Price,y\n1,2\n", ["--target", "PRICE"], "no column 'PRICE'; did you mean 'Price'?"),
+        ("a,y\n1,2\n", ["--target", "y,a"], "no column 'y,a'; these are 2 columns; name one"),
+        ("a,y\n1,2\n", ["--kernel", "Gausian"], "unknown to fit (did you mean 'gaussian'?); use"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "is named twice"),
         ("y\n1\n", [], "data.csv has only the column 'y', the target; add columns to predict from"),

@@ -162,7 +162,7 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "reason"), [
-    ("fits", "No such command 'fits'. Did you mean 'fit'?"),
+    ("fits", "there is no command 'fits' (did you mean 'fit'?); use one of demo, fit, predict"),
     ("fit", "Missing argument 'DATA'. Example: gzkcore fit houses.csv --target price"),
     ("fit d.csv", "Missing option '--target'. d.csv: there is no such file."),
     ("fit d.xlsx", "Missing option '--target'. d.xlsx: there is no such file."),
