@@ -71,7 +71,7 @@ class Kernel(BaseEstimator):
         if name not in LENGTHS or not hasattr(self, "with_lengths"):
             return ""
         try:
-            same = shortened(repr(type(self)().with_lengths(value)))  # type: ignore[attr-defined]
+            same = shortened(repr(type(self)().with_lengths(value)))
         except (TypeError, ValueError):
             return ""
         return f"With lengthscale {value} it is {same}"

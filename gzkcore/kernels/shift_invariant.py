@@ -438,7 +438,8 @@ class Matern(_WithLengthScale):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         is_gaussian = isinstance(self.nu, float) and math.isinf(self.nu)
-        return super().__repr__(N_CHAR_MAX) + "  # Gaussian" * is_gaussian
+        shown: str = super().__repr__(N_CHAR_MAX)
+        return shown + "  # Gaussian" * is_gaussian
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
         return {"nu": self._check_nu(), "length_scale": self._number(X.shape[1])}

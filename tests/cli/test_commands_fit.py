@@ -227,7 +227,7 @@ def test_no_test(capsys, plain):
     [
         (["--columns", "a,q"], "there is no column 'q'"),
         (["--gamma", "0"], "--gamma must be a positive number; got 0"),
-        (["--kernel", "x"], "--kernel x is unknown to fit; use one of gaussian, "),
+        (["--kernel", "x"], "--kernel x is unknown to fit; use one of exponential, gaussian, "),
         (["--whole", "--features", "5"], "--whole can't be combined with --features 5"),
         (["--centers", "7", "--features", "5"], "--centers 7 can't be combined with --features 5"),
         (["--lat", "a"], "--lat and --lon must be given together"),
