@@ -15,6 +15,7 @@ import difflib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ NAMES = {
     "SVM": "support vectors",
     "network": "neural network",
     "exact GP": "exact process",
+    "rows within, %": "within, %",
     "rows within 1.96 standard deviations, %": "within 1.96 std, %",
     "error on test rows": "error",
     "error of the candidate that is best there": "of the best candidate",
@@ -71,12 +73,17 @@ ERRORS = [
     Tables("prediction", "Mean and standard deviation of the error:", "Prediction of numbers"),
     Tables("prediction", "With labels, error rates in %", "Prediction of classes"),
 ]
+OTHERS = (
+    "'boosting,LightGBM,XGBoost,CatBoost,random forest,support vectors,neural network,linear,xRFM,"
+    "tuned boosting,exact process,SVGP,GPBoost,xGPR'"
+)
 SECONDS, MEGABYTES = "Seconds of fit and prediction", "Megabytes of fit and prediction"
 COSTS = [
     Tables("prediction", "Seconds of fit and prediction together", SECONDS, 2),
     Tables("prediction", "Megabytes beyond what the process held, with", MEGABYTES, 2),
 ]
 PROMISES = [Tables("prediction", "It makes two promises.", "What KernelRegressor says of itself")]
+INTERVALS = [Tables("prediction", "Coverage of the 95 % intervals", "Intervals of KernelRegressor")]
 EARTH, AIRPORTS = ("data", "elevation of the Earth"), ("data", "airports")
 GLOBE = [
     Tables("speed", "| elevation of", "The globe, whole", 1, "model", EARTH),
@@ -96,7 +103,9 @@ COMMANDS = {
     "globe": ("whole globe", False, GLOBE),
     "peers": ("whole peers", False, PEERS),
     "promises": ("promises --splits 3", True, PROMISES),
+    "intervals": ("intervals", True, INTERVALS),
     "errors": ("prediction --rows 2000 --splits 5 --learners gzkcore", True, ERRORS),
+    "others": (f"prediction --rows 2000 --splits 5 --learners {OTHERS}", True, ERRORS),
     "costs": ("prediction --rows 2000 --splits 1", True, COSTS),
 }
 TIMED = {"globe", "peers", "costs"}  # whose numbers are seconds, too
@@ -216,7 +225,7 @@ def main():
         else:
             print(f"$ {line}", flush=True)
             begin = time.monotonic()
-            command = [sys.executable, *line.split()]
+            command = [sys.executable, *shlex.split(line)]
             text = subprocess.check_output(command, cwd=ROOT, text=True)
             print(f"{name} took {time.monotonic() - begin:.0f} s", flush=True)
         write(name, text)

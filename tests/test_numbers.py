@@ -148,6 +148,13 @@ def test_peers_counts_the_tables_on_which_each_library_is_best(numbers, measured
         assert said == [str(count or "none") for count in found]
 
 
+def test_peers_says_how_many_labels_are_wrong(numbers, measured):
+    for library, table in (("CatBoost", "adult"), ("LightGBM", "breast cancer")):
+        theirs, ours = (numbers.mean_of(measured[1][table][x]) for x in (library, "gzkcore"))
+        said = re.search(rf"\| {library} \| {table}.*", text_of("docs/peers.md"))[0]
+        assert f"{theirs} % of labels wrong instead of {ours} %" in said
+
+
 def test_the_readme_repeats_numbers_of_the_page(numbers, measured):
     lines = text_of("README.md").splitlines()
     (place,) = numbers.tables_below(lines, "| error on held-out rows")
@@ -207,6 +214,16 @@ def test_what_is_said_of_seconds_is_in_their_tables(numbers):
             *of_numbers, *of_labels
         )
         in page
+    )
+
+
+def test_the_page_counts_the_better_intervals(numbers):
+    lines = text_of("docs/prediction.md").splitlines()
+    (place,) = numbers.tables_below(lines, numbers.INTERVALS[0].line)
+    rows = [numbers.cells(lines[line]) for line in place[2:]]
+    better = sum(float(ours) < float(boosting) for _, _, ours, boosting in rows)
+    assert f"gzkcore's intervals are better on {better} of the {len(rows)}." in one_line(
+        "docs/prediction.md"
     )
 
 
