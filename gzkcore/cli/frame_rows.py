@@ -236,7 +236,7 @@ def _about_drawn(
         )
     return (
         f"{drawn} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
-        "at random, say what columns hold, and test it, and the baselines learn from them alone"
+        "at random, say what columns hold and test it, and are all that the baselines learn from"
     )
 
 
