@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
+_REPEATED = re.compile(r"(?<![\w.+-])([\d.e+-]+)(?:, \1(?=[,\]])){3,}")
 _JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji
 
 
@@ -111,12 +112,13 @@ def plain(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a plain text whose long decimal numbers are cut to four significant digits.
+    """Return a plain text, long decimal numbers with four digits, repeated ones with how often.
 
-    >>> shortened("Gaussian(gamma=0.3333333333333333)")
-    'Gaussian(gamma=0.3333)'
+    >>> shortened("Gaussian(gamma=0.3333333333333333)"), shortened("Gaussian(gamma=[2, 2, 2, 2])")
+    ('Gaussian(gamma=0.3333)', 'Gaussian(gamma=[4 times 2])')
     """
-    return _LONG.sub(lambda number: f"{float(number[0]):.4g}", plain(text))
+    rounded = _LONG.sub(lambda number: f"{float(number[0]):.4g}", plain(text))
+    return _REPEATED.sub(lambda same: f"{same[0].count(',') + 1} times {same[1]}", rounded)
 
 
 def fitted_to(text: str, length: int) -> str:

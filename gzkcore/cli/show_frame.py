@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gzkcore._util.wording import as_plain, counted, in_list, plain, some_of
+import numpy as np
+
+from gzkcore._util.wording import as_plain, counted, in_list, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
@@ -45,7 +47,11 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "places_alone": rows.inputs.west is not None,
         "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
-        "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
+        "kernel": None if model.kernel_ is None else _in_full(model.kernel_),
+        "lengthscales": {  # JSON has no infinity: a column without influence has None
+            name: length if math.isfinite(length) else None
+            for name, length in model.lengthscales_.items()
+        },
         "chosen": next((each.what() for each in model.report_.candidates if each.chosen), None),
         "alpha": model.alpha_,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
@@ -63,6 +69,25 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "remarks": [remark.as_dict() for remark in model.report_.remarks],
         "doubts": [d.as_dict() for column in model.encoder_.columns_ for d in column.doubts],
     }
+
+
+def _in_full(kernel: Any) -> str:
+    """Return a kernel as it is written in Python, with every number of long lists."""
+    parameters = kernel.get_params(deep=False).items()
+    told = ", ".join(f"{name}={np.asarray(value).tolist()!r}" for name, value in parameters)
+    return f"{type(kernel).__name__}({told})"
+
+
+def told_lengths(lengths: dict[str, float | None]) -> str:
+    """Return lengthscales in words, the shortest first: each once, with its columns."""
+    columns: dict[str, list[str]] = {}
+    for name, length in sorted(lengths.items(), key=lambda each: each[1] or math.inf):
+        columns.setdefault("no influence" if length is None else _number(length), []).append(name)
+    if len(columns) == 1:
+        return f"{next(iter(columns))}, of all columns"
+    told = [f"{each}: {some_of([*map(in_list, columns[each])], MOST_NAMED)}" for each in columns]
+    more = [f"and {len(told) - MOST_NAMED} more, up to {told[-1]}"] * (len(told) > MOST_NAMED)
+    return "; ".join([*told[:MOST_NAMED], *more])
 
 
 class FrameText(NamedTuple):
