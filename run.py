@@ -33,6 +33,7 @@ ones only what has changed. Each step says how long it took; what pip and the co
 # Python 3.8 can parse this file, and runs it far enough to say that it is too old.
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib.util
 import itertools
@@ -596,9 +597,15 @@ WITHOUT_OPTIONS = {"check", "package"}
 def main() -> int:
     """Do the job that the command line names."""
     name, *options = sys.argv[1:] or [""]
-    if name not in JOBS or (options and name in WITHOUT_OPTIONS):
+    if name in {"", "-h", "--help", "help"}:
         print(__doc__)
         return 2
+    if name not in JOBS:
+        near = difflib.get_close_matches(name, JOBS, 1)
+        question = f" (did you mean {near[0]}?)" if near else ""
+        sys.exit(f"run.py: there is no job {name}{question}; use one of {', '.join(JOBS)}")
+    if options and name in WITHOUT_OPTIONS:
+        sys.exit(f"run.py: {name} takes no options; leave out {shlex.join(options)}")
     if needs := lacking(sysconfig.get_path("include")):
         sys.exit(advice(needs, this_system()))
     return JOBS[name](*options)

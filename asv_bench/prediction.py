@@ -138,7 +138,7 @@ def _measured(learner, kind, name, split, rows):
     warnings.simplefilter("ignore")
     X, y, points, truth = table(name, split, rows)
     if not learner.startswith("gzkcore"):
-        X, points = (_for_others(_on_sphere(frame)) for frame in (X, points))
+        X, points = (for_others(_on_sphere(frame)) for frame in (X, points))
     new = LEARNERS[learner][0 if kind == "numbers" else 1]
     if new is None:
         raise ImportError("it predicts no " + kind)
@@ -166,7 +166,7 @@ def _on_sphere(frame):
     return others.assign(x=vectors[:, 0], y=vectors[:, 1], z=vectors[:, 2])
 
 
-def _for_others(frame):
+def for_others(frame):
     """Return a frame with days for dates, and a level for each missing text, which others need."""
     frame = frame.copy()
     for name, column in frame.items():

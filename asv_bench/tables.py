@@ -17,6 +17,7 @@
     python asv_bench/tables.py whole [errors] [features] [globe] [satellite] [places] ...
     python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
     python asv_bench/tables.py promises [kin40k] [pol] ...
+    python asv_bench/tables.py intervals [kin40k] [pol] ...
     python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
     python asv_bench/tables.py corruptions
     python asv_bench/tables.py import
@@ -48,7 +49,7 @@ from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
 from printing import report, show
 from projection import projection
-from promises import options_of_promises, promises
+from promises import intervals, options_of_promises, promises
 from scale import scale
 from speed import SPEEDS, speed
 from whole import whole
@@ -213,6 +214,7 @@ def main():  # noqa: PLR0915  one statement for each command
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     options_of_prediction(command("prediction", prediction))
     options_of_promises(command("promises", promises))
+    options_of_promises(command("intervals", intervals))
     options_of_forecasts(command("forecasts", forecasts))
     command("corruptions", corruptions).add_argument(
         "--tables", type=int, default=200, help="default 200"

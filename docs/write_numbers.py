@@ -15,6 +15,7 @@ import difflib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ NAMES = {
     "SVM": "support vectors",
     "network": "neural network",
     "exact GP": "exact process",
+    "rows within, %": "within, %",
     "rows within 1.96 standard deviations, %": "within 1.96 std, %",
     "error on test rows": "error",
     "error of the candidate that is best there": "of the best candidate",
@@ -71,12 +73,17 @@ ERRORS = [
     Tables("prediction", "Mean and standard deviation of the error:", "Prediction of numbers"),
     Tables("prediction", "With labels, error rates in %", "Prediction of classes"),
 ]
+OTHERS = (
+    "'boosting,LightGBM,XGBoost,CatBoost,random forest,support vectors,neural network,linear,xRFM,"
+    "tuned boosting,exact process,SVGP,GPBoost,xGPR'"
+)
 SECONDS, MEGABYTES = "Seconds of fit and prediction", "Megabytes of fit and prediction"
 COSTS = [
     Tables("prediction", "Seconds of fit and prediction together", SECONDS, 2),
     Tables("prediction", "Megabytes beyond what the process held, with", MEGABYTES, 2),
 ]
 PROMISES = [Tables("prediction", "It makes two promises.", "What KernelRegressor says of itself")]
+INTERVALS = [Tables("prediction", "Coverage of the 95 % intervals", "Intervals of KernelRegressor")]
 EARTH, AIRPORTS = ("data", "elevation of the Earth"), ("data", "airports")
 GLOBE = [
     Tables("speed", "| elevation of", "The globe, whole", 1, "model", EARTH),
@@ -96,7 +103,9 @@ COMMANDS = {
     "globe": ("whole globe", False, GLOBE),
     "peers": ("whole peers", False, PEERS),
     "promises": ("promises --splits 3", True, PROMISES),
+    "intervals": ("intervals", True, INTERVALS),
     "errors": ("prediction --rows 2000 --splits 5 --learners gzkcore", True, ERRORS),
+    "others": (f"prediction --rows 2000 --splits 5 --learners {OTHERS}", True, ERRORS),
     "costs": ("prediction --rows 2000 --splits 1", True, COSTS),
 }
 TIMED = {"globe", "peers", "costs"}  # whose numbers are seconds, too
@@ -134,7 +143,10 @@ def tables_below(lines, start, count=1):
 
 def like(old, value):
     """Return numbers as text, with the decimals of those that stand there."""
-    new = iter(re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", str(value)))
+    found = re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", str(value))
+    if len(found) < len(NUMBER.findall(old)):
+        raise ValueError(f"{value} was printed, which has fewer numbers than {old} on the page")
+    new = iter(found)
 
     def written(match):
         decimals = len(match[0].partition(".")[2])
@@ -156,7 +168,7 @@ def mean_of(cell):
 
 
 def fill(lines, tables, rows):
-    """Put the numbers of the printed rows into the tables of a page's lines."""
+    """Put the numbers of printed rows into the tables of a page; return the names of these rows."""
     key, value = tables.only
     named = {row[tables.rows]: row for row in rows if row.get(key) == value}
     same = {}  # {name: [(number of the line, its cells)]}, of rows with this name in these tables
@@ -178,16 +190,18 @@ def fill(lines, tables, rows):
         for number, _, new in found:
             row = [f"**{cell}**" if bold and mean_of(cell) == least else cell for cell in new]
             lines[number] = f"| {' | '.join([name, *row])} |"
+    return [name for name in same if NAMES.get(name, name) in named]
 
 
 def write(name, text):
-    """Fill the tables of a command and print what changed."""
+    """Fill the tables of a command; print which rows it measured, and what changed."""
     found = printed(text)
     for tables in COMMANDS[name][2]:
         path = ROOT / "docs" / f"{tables.page}.md"
         old = path.read_text(encoding="utf-8").split("\n")
         new = list(old)
-        fill(new, tables, found.get(tables.title, []))
+        rows = fill(new, tables, found.get(tables.title, []))
+        print(f"{path.name}, {tables.title}: {', '.join(rows) or 'not measured'}")
         path.write_text("\n".join(new), encoding="utf-8")
         for line in difflib.unified_diff(old, new, path.name, path.name, lineterm="", n=0):
             print(line)
@@ -211,7 +225,7 @@ def main():
         else:
             print(f"$ {line}", flush=True)
             begin = time.monotonic()
-            command = [sys.executable, *line.split()]
+            command = [sys.executable, *shlex.split(line)]
             text = subprocess.check_output(command, cwd=ROOT, text=True)
             print(f"{name} took {time.monotonic() - begin:.0f} s", flush=True)
         write(name, text)

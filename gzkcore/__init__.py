@@ -12,8 +12,8 @@ import os.path as _path
 if _path.exists(_path.join(__path__[0], "_compiled", "meson.build")):  # noqa: PTH110, PTH118
     from . import _compiled as _compiled  # says what to do if they are not compiled
 
-import lazy_loader as _lazy
+from gzkcore._util.lazy import attach as _attach
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

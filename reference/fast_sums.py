@@ -12,6 +12,8 @@ from cmath import exp
 from itertools import product
 from math import atan2, cos, factorial, pi, sqrt
 
+from .special import refuse_below
+
 __all__ = [
     "box_coefficients",
     "cosine_coefficients",
@@ -39,6 +41,8 @@ def legendre_function(degree, order, x):
     >>> round(legendre_function(1, 0, 0.5) / sqrt(3 / (4 * pi)), 12)
     0.5
     """
+    refuse_below(0, order=order)
+    refuse_below(order, degree=degree)
     square = 1 / (4 * pi)
     for k in range(1, order + 1):
         square *= 1 + 1 / (2 * k)
@@ -99,6 +103,7 @@ def harmonic_adjoint(values, X, degree):
     >>> [round(abs(sums[1][m]), 6) for m in (-1, 0, 1)]
     [0.0, 0.488603, 0.0]
     """
+    refuse_below(0, degree=degree)
     return [
         {
             m: sum(v * harmonic(ell, m, x).conjugate() for v, x in zip(values, X, strict=True))

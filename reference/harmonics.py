@@ -7,7 +7,7 @@ value costs O(1).
 from fractions import Fraction
 from math import hypot, sqrt
 
-from .special import alpha, gegenbauer, rising
+from .special import alpha, gegenbauer, refuse_below, rising
 
 __all__ = ["n_harmonics", "spherical_harmonics"]
 
@@ -34,6 +34,7 @@ def n_harmonics(degree, dim):
     >>> n_harmonics(15, 3)  # (q+1)^2
     256
     """
+    refuse_below(0, degree=degree)
     return sum(alpha(ell, dim) for ell in range(degree + 1))
 
 
@@ -67,6 +68,7 @@ def spherical_harmonics(X, degree):
     >>> [[round(y, 6) for y in row] for row in spherical_harmonics([[0.6, 0.0, 0.8]], 1)]
     [[1.0, 1.385641, 1.03923, 0.0]]
     """
+    refuse_below(0, degree=degree)
     return [
         [y for ell in range(degree + 1) for y in harmonics_of_degree([float(a) for a in x], ell)]
         for x in X

@@ -22,7 +22,7 @@ from math import (
     sqrt,
 )
 
-from .special import alpha, gegenbauer
+from .special import alpha, gegenbauer, refuse_below
 
 __all__ = [
     "DotProduct",
@@ -208,6 +208,7 @@ def polynomial(x, y, degree, gamma, coef0):
     >>> polynomial([1, 2], [3, 0], 2, 1.0, 1.0)
     16.0
     """
+    refuse_below(0, degree=degree)
     return (gamma * dot(x, y) + coef0) ** degree
 
 
@@ -236,6 +237,7 @@ def neural_tangent(x, y, depth):
     >>> round(neural_tangent([2, 0], [0, 1], 1), 12)  # 2/pi
     0.636619772368
     """
+    refuse_below(1, depth=depth)
     S = K = cosine(x, y)
     for _ in range(depth):
         a0 = 1 - acos(S) / pi
@@ -256,6 +258,7 @@ def arc_cosine(x, y, order):
     >>> arc_cosine([1, 0], [0, 1], 0)
     0.5
     """
+    refuse_below(0, order=order)
     theta = acos(cosine(x, y))
     J = (
         pi - theta,

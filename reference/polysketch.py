@@ -9,6 +9,7 @@ from math import sqrt
 
 from .hadamard import hadamard_transform
 from .sketch import count_sketch
+from .special import refuse_below
 
 __all__ = ["poly_sketch", "poly_sketch_variance", "tensor_srht"]
 
@@ -117,6 +118,7 @@ def poly_sketch_variance(x, y, degree, n_components, width, n_nonzeros=1):
     >>> poly_sketch_variance([1.0, 1.0], [1.0, 1.0], 1, 4, 4)
     1.0
     """
+    refuse_below(1, degree=degree)
     q = 1 << (degree - 1).bit_length()
 
     def leaf(u, v, m):

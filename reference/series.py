@@ -6,7 +6,7 @@ All equation numbers are those of Han, Zandieh, Avron.
 from math import ceil, cos, exp, factorial, fsum, inf, lgamma, log, log2, pi, sin, sqrt
 
 from .kernels import Gaussian
-from .special import alpha, gegenbauer, mu, sphere_area
+from .special import alpha, gegenbauer, mu, refuse_below, sphere_area
 
 __all__ = [
     "angular_energy",
@@ -78,6 +78,8 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
     >>> gegenbauer_series(None, 3, 2, derivatives=[0, 0, 2])
     [Fraction(1, 3), Fraction(0, 1), Fraction(2, 3)]
     """
+    refuse_below(0, degree=degree)
+    refuse_below(1, dim=dim)
     if derivatives is not None:
         return [
             sum(mu(ell, j, dim) / factorial(j) * value for j, value in enumerate(derivatives))

@@ -6,6 +6,8 @@ each entry of x. TensorSketch sketches x (x) ... (x) x, from sketches of x itsel
 
 from math import gcd, sqrt
 
+from .special import refuse_below
+
 __all__ = ["count_sketch", "tensor_sketch", "tensor_sketch_variance"]
 
 
@@ -111,6 +113,7 @@ def tensor_sketch_variance(x, y, degree, n_components):
     >>> tensor_sketch_variance([1.0, 1.0], [1.0, 1.0], 1, 4)
     1.0
     """
+    refuse_below(1, degree=degree)
     p, m = degree, n_components
     a = sum(u * v for u, v in zip(x, y, strict=True)) ** 2
     s = sum((u * v) ** 2 for u, v in zip(x, y, strict=True))

@@ -23,6 +23,13 @@ def rising(x, n):
     return prod((x + k for k in range(n)), start=Fraction(1))
 
 
+def refuse_below(least, **numbers):
+    """Raise ValueError for the first of some named numbers that is below the least one."""
+    for name, number in numbers.items():
+        if number < least:
+            raise ValueError(f"{name}={number} is too small; use {least} or more")
+
+
 def alpha(degree, dim):
     """Count the orthonormal spherical harmonics of one degree.
 
@@ -45,6 +52,8 @@ def alpha(degree, dim):
     >>> [alpha(degree, 3) for degree in range(5)]
     [1, 3, 5, 7, 9]
     """
+    refuse_below(0, degree=degree)
+    refuse_below(1, dim=dim)
     if degree == 0:
         return 1
     if degree == 1:
@@ -78,6 +87,8 @@ def gegenbauer_coefficients(degree, dim):
     >>> gegenbauer_coefficients(2, 3)
     [Fraction(1, 1), Fraction(-1, 2)]
     """
+    refuse_below(0, degree=degree)
+    refuse_below(1, dim=dim)
     c = [Fraction(1)]
     for j in range(degree // 2):
         if dim == 1:
@@ -153,6 +164,7 @@ def rodrigues(degree, dim, t):
     >>> rodrigues(4, 3, Fraction(1, 2))
     Fraction(-37, 128)
     """
+    refuse_below(0, degree=degree)
     if dim < 2:
         raise ValueError(f"dim={dim}: Rodrigues' formula needs dim >= 2; use gegenbauer instead")
     if hasattr(t, "__iter__"):
@@ -202,6 +214,8 @@ def mu(degree, power, dim):
     >>> [mu(degree, 2, 3) for degree in range(3)]
     [Fraction(1, 3), Fraction(0, 1), Fraction(2, 3)]
     """
+    refuse_below(0, degree=degree, power=power)
+    refuse_below(1, dim=dim)
     if power < degree or (power - degree) % 2 == 1:
         return Fraction(0)
     i = (power - degree) // 2
@@ -229,6 +243,7 @@ def sphere_area(dim):
     >>> round(sphere_area(3) / pi, 12)  # 4 pi
     4.0
     """
+    refuse_below(1, dim=dim)
     return 2 * exp(dim / 2 * log(pi) - lgamma(dim / 2))
 
 
@@ -256,6 +271,8 @@ def orthogonality(degree, other, dim):
     >>> orthogonality(2, 2, 3), orthogonality(2, 4, 3)
     (Fraction(1, 5), Fraction(0, 1))
     """
+    refuse_below(0, degree=degree, other=other)
+    refuse_below(2, dim=dim)
     if (degree + other) % 2 == 1:
         return Fraction(0)
     total = Fraction(0)

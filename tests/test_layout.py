@@ -670,7 +670,7 @@ def test_the_public_names():
         assert getattr(gzkcore, name) is not None
     assert {*gzkcore.__all__} <= set(dir(gzkcore))
     for name in ("nothing", "special.alpha", "_nothing"):
-        with pytest.raises(AttributeError, match=f"No gzkcore attribute {name}"):
+        with pytest.raises(AttributeError, match=f"'gzkcore' has no attribute '{name}'"):
             getattr(gzkcore, name)
 
 

@@ -148,6 +148,13 @@ def test_peers_counts_the_tables_on_which_each_library_is_best(numbers, measured
         assert said == [str(count or "none") for count in found]
 
 
+def test_peers_says_how_many_labels_are_wrong(numbers, measured):
+    for library, table in (("CatBoost", "adult"), ("LightGBM", "breast cancer")):
+        theirs, ours = (numbers.mean_of(measured[1][table][x]) for x in (library, "gzkcore"))
+        said = re.search(rf"\| {library} \| {table}.*", text_of("docs/peers.md"))[0]
+        assert f"{theirs} % of labels wrong instead of {ours} %" in said
+
+
 def test_the_readme_repeats_numbers_of_the_page(numbers, measured):
     lines = text_of("README.md").splitlines()
     (place,) = numbers.tables_below(lines, "| error on held-out rows")
@@ -210,6 +217,16 @@ def test_what_is_said_of_seconds_is_in_their_tables(numbers):
     )
 
 
+def test_the_page_counts_the_better_intervals(numbers):
+    lines = text_of("docs/prediction.md").splitlines()
+    (place,) = numbers.tables_below(lines, numbers.INTERVALS[0].line)
+    rows = [numbers.cells(lines[line]) for line in place[2:]]
+    better = sum(float(ours) < float(boosting) for _, _, ours, boosting in rows)
+    assert f"gzkcore's intervals are better on {better} of the {len(rows)}." in one_line(
+        "docs/prediction.md"
+    )
+
+
 def test_the_readme_repeats_the_satellite(numbers):
     rows = [
         numbers.cells(line)
@@ -238,7 +255,9 @@ def test_pages_repeat_the_gaussian_process_of_10000_rows(numbers):
         for cells, library in ((mine, "gzkcore"), (other, "scikit-learn"), (theirs, "GPyTorch")):
             wanted = cells if name == "README.md" else cells[1:]
             assert f"| {library} | {' | '.join(wanted)} |" in numbers.plain(text_of(name))
-    assert f"**{mine[1]} s, {mine[2]} MB**" in text_of("docs/index.md")
+    short = [f"{seconds} s, {megabytes} MB" for _, seconds, megabytes in (mine, other, theirs)]
+    assert "| {} | scikit-learn {}; GPyTorch {} |".format(*short) in text_of("docs/speed.md")
+    assert f"**{short[0]}**" in text_of("docs/index.md")
     assert (
         f"10,000 rows take {mine[1]} s, where GPyTorch's `ExactGP` takes {theirs[1]} s"
         in one_line("docs/from_gpytorch.md")

@@ -162,8 +162,8 @@ def test_jobs_install_their_groups_and_pass_options_on(
     assert " ".join(words) == command
 
 
-@pytest.mark.parametrize("line", ["", "help", "check --fast", "package all"])
-def test_other_words_get_the_explanation(script, monkeypatch, capsys, line):
+@pytest.mark.parametrize("line", ["", "help", "--help"])
+def test_without_a_job_all_are_explained(script, monkeypatch, capsys, line):
     monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
     assert script.main() == 2
     assert "python3 run.py demo" in capsys.readouterr().out
@@ -187,6 +187,21 @@ def test_a_step_that_fails_shows_its_last_lines_and_names_the_log(logged, capfd)
     with pytest.raises(SystemExit, match=r"Making tea.*\.venv/log\.txt"):
         logged.step("Making tea", sys.executable, "-c", "raise SystemExit('no water')")
     assert "no water" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("bogus", "there is no job bogus; use one of demo, test, "),
+        ("tets -k alpha", r"there is no job tets \(did you mean test\?\); use one of"),
+        ("check --fast", "check takes no options; leave out --fast"),
+        ("package all", "package takes no options; leave out all"),
+    ],
+)
+def test_wrong_words_are_named_with_the_jobs(script, monkeypatch, line, message):
+    monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
+    with pytest.raises(SystemExit, match=message):
+        script.main()
 
 
 def test_an_older_python_can_parse_the_script():

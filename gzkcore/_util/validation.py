@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
-from .wording import counted, named_columns
+from .wording import counted, meant, named_columns
 
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
@@ -140,7 +140,8 @@ def check_places(name: str, places: Any, top: int) -> None:
 def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     """Raise, naming the choices, if value is none of them."""
     if not (value is None or isinstance(value, str)) or value not in choices:
-        raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
+        near = meant(value, filter(None, choices))
+        raise ValueError(f"{name}={value!r} is unknown{near}; use one of {choices}")
 
 
 def check_degree(degree: Any) -> int:
@@ -436,7 +437,9 @@ def _fault(name: str, values: Any, n_dims: int | None) -> str:
         return f"{name} has dtype {array.dtype}. Complex data not supported; {real}"
     if not shape and n_dims == 2:
         return f"{name}={values!r} is one value; pass rows and columns, such as [[{values!r}]]"
-    if not shape or (n_dims == 1 and len(shape) > 1 and shape[0]):
+    if not shape:
+        return f"{name}={values!r} is one value; pass one value for each row of X"
+    if n_dims == 1 and len(shape) > 1 and shape[0]:
         return f"{name} has shape {shape}; pass one value for each row of X"
     if shape[0] == 0 or (n_dims == 2 and len(shape) == 1 and not array.size):
         return NO_ROWS.format(name)
@@ -447,7 +450,28 @@ def _fault(name: str, values: Any, n_dims: int | None) -> str:
     if shape[1:] == (0,):  # scikit-learn's checks of estimators ask for these words
         wanted = f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
         return f"{name} has no columns; pass one or more. {wanted}"
+    return _text(name, values) if n_dims == 2 else ""
+
+
+def _text(name: str, values: Any) -> str:
+    """Say which column has text that is no number, "" if none has."""
+    names = getattr(values, "columns", range(np.shape(values)[1]))
+    for column, own in zip(names, np.asarray(values, dtype=object)[:LOOKED_AT].T, strict=True):
+        for text in filter(_is_no_number, own):
+            return (
+                f"{name} has the text {text!r} in column {column!r}; pass numbers, such as those "
+                "of TableEncoder, or use KernelRegressor or KernelClassifier"
+            )
     return ""
+
+
+def _is_no_number(value: Any) -> bool:
+    """Say whether a value is a text that is no number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return isinstance(value, str)
+    return False
 
 
 def _of_dimensions(name: str, shape: tuple[int, ...]) -> str:
@@ -711,7 +735,7 @@ def check_targets(y: Any, X: Any) -> Any:
     check_some_rows(X)
     _refuse_dates("y", y)
     _refuse_mask("y", y)
-    if isinstance(y, numbers.Number):
+    if isinstance(y, numbers.Number | str):
         raise TypeError(
             f"y={y!r} is not an array; pass one number, or row of numbers, per row of X"
         )
@@ -720,12 +744,13 @@ def check_targets(y: Any, X: Any) -> Any:
             y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        texts = [v for v in np.ravel(np.asarray(y, dtype=object)) if isinstance(v, str)]
+        texts = [*filter(_is_no_number, np.ravel(np.asarray(y, dtype=object)))]
         remedy = "; for labels use a classifier, such as KernelClassifier" if texts else ""
         if texts and all(any(map(str.isdigit, text)) for text in texts):
             remedy = "; write the numbers alone, such as 1200.5, or for labels use KernelClassifier"
+        reason = f"{texts[0]!r} is text" if texts else error
         raise type(error)(
-            f"y must be one number, or row of numbers, per row of X: {error}{remedy}"
+            f"y must be one number, or row of numbers, per row of X: {reason}{remedy}"
         ) from None
     check_lengths(X, y)
     raise_no_target(y)

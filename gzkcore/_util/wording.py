@@ -1,11 +1,13 @@
 """Numbers and names in messages."""
 
+import difflib
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
+_REPEATED = re.compile(r"(?<![\w.+-])([\d.e+-]+)(?:, \1(?=[,\]])){3,}")
 _JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji
 
 
@@ -46,6 +48,27 @@ def some_of(names: Sequence[str], most: int) -> str:
     ('age, town', 'a and 2 more')
     """
     return ", ".join(names[:most]) + f" and {len(names) - most:,} more" * (len(names) > most)
+
+
+def nearest(name: object, names: Iterable[str]) -> str:
+    """Return the name that is most like another one, in any case; "" if none is like it.
+
+    >>> nearest("Gausian", ["gaussian", "matern"]), nearest("chi2", ["gaussian", "matern"])
+    ('gaussian', '')
+    """
+    folded = {each.casefold(): each for each in names}
+    near = difflib.get_close_matches(str(name).casefold(), folded, 1, cutoff=0.65)
+    return folded[near[0]] if near else ""
+
+
+def meant(name: object, names: Iterable[str]) -> str:
+    """Return the question for the name that may be meant, to follow one that is unknown.
+
+    >>> meant("gausian", ["gaussian", "matern"]), meant("chi2", ["gaussian", "matern"])
+    (" (did you mean 'gaussian'?)", '')
+    """
+    near = nearest(name, names)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def printable(text: str) -> str:
@@ -89,12 +112,13 @@ def plain(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a plain text whose long decimal numbers are cut to four significant digits.
+    """Return a plain text, long decimal numbers with four digits, repeated ones with how often.
 
-    >>> shortened("Gaussian(gamma=0.3333333333333333)")
-    'Gaussian(gamma=0.3333)'
+    >>> shortened("Gaussian(gamma=0.3333333333333333)"), shortened("Gaussian(gamma=[2, 2, 2, 2])")
+    ('Gaussian(gamma=0.3333)', 'Gaussian(gamma=[4 times 2])')
     """
-    return _LONG.sub(lambda number: f"{float(number[0]):.4g}", plain(text))
+    rounded = _LONG.sub(lambda number: f"{float(number[0]):.4g}", plain(text))
+    return _REPEATED.sub(lambda same: f"{same[0].count(',') + 1} times {same[1]}", rounded)
 
 
 def fitted_to(text: str, length: int) -> str:

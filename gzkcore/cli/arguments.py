@@ -85,24 +85,33 @@ class TestBy(NamedTuple):
 
     last: str | None = None  # the rows of its last dates or largest numbers are held out
     groups: str | None = None  # rows with the same value are held out together
+    gaps: str | None = None  # LENGTH or COLUMN=LENGTH: stretches of dates, of each group
 
     def check(self, target: str, test_fraction: float | None) -> None:
         """Raise ValueError for options that don't go together."""
-        if self.last is not None and self.groups is not None:
-            raise ValueError("--test-last can't be combined with --test-groups; give one of them")
-        for name, column in (("--test-last", self.last), ("--test-groups", self.groups)):
-            if column == target:
-                raise ValueError(f"{name} {column} is the target; name another column")
-            if column is not None and test_fraction == 0:
+        options = self._asdict().items()
+        given = {f"--test-{name}": value for name, value in options if value is not None}
+        if self.last is not None and len(given) > 1:
+            raise ValueError(" can't be combined with ".join([*given][:2]) + "; give one of them")
+        for name, value in given.items():
+            if value == target:
+                raise ValueError(f"{name} {value} is the target; name another column")
+            if test_fraction == 0:
                 raise ValueError(
-                    f"{name} {column} can't be combined with --test-fraction 0, which holds out "
+                    f"{name} {value} can't be combined with --test-fraction 0, which holds out "
                     "nothing; leave one of them out"
                 )
 
     @property
+    def at_random(self) -> bool:
+        """Whether no column says which rows are held out."""
+        return self == TestBy()
+
+    @property
     def columns(self) -> list[str]:
-        """The column, if there is one."""
-        return [name for name in self if name is not None]
+        """The columns that are named."""
+        of_gaps = (self.gaps or "").rpartition("=")[0]
+        return [name for name in (self.last, of_gaps or None, self.groups) if name is not None]
 
 
 def reading_of(

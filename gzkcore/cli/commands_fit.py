@@ -112,7 +112,7 @@ def fit(
         str | None,
         typer.Option(
             rich_help_panel=CHOSEN,
-            help="Use only this kernel: gaussian, matern, laplacian, exponential or "
+            help="Use only this kernel: gaussian (or rbf), matern, laplacian, exponential or "
             "rational_quadratic.",
         ),
     ] = None,
@@ -148,6 +148,15 @@ def fit(
             rich_help_panel=TEST,
             help="Hold out whole groups: rows with the same value in this column, such as a "
             "station or a patient, stay together.",
+        ),
+    ] = None,
+    test_gaps: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=TEST,
+            metavar="[COLUMN=]LENGTH",
+            help="Hold out whole stretches between other rows, such as a day, week or 6h of the "
+            "only column of dates, or of COLUMN; with --test-groups those of single groups.",
         ),
     ] = None,
     seed: Annotated[
@@ -191,14 +200,16 @@ def fit(
     table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
-    by = TestBy(test_last, test_groups)
+    by = TestBy(test_last, test_groups, test_gaps)
     by.check(target, test_fraction)
     table.require([*by.columns, *([weights] if weights else [])])
     chosen = chosen_kinds(kinds or [], table)
     inputs, places = chosen_columns(table, target, lat, lon, columns, drop, chosen)
     if columns is None and not places:
-        # No row held out has a value of its group that was learned from.
-        inputs = [name for name in inputs if name not in (by.groups, weights)] or inputs
+        # No row held out has a value of its group that was learned from, but where it has gaps.
+        inputs = [
+            name for name in inputs if name not in (weights, None if by.gaps else by.groups)
+        ] or inputs
     chosen = used_kinds(chosen, inputs, table)
     if weights in (target, *inputs):
         raise ValueError(f"--weights {weights} is a column of the fit as well; name another column")
@@ -280,6 +291,7 @@ def _learner_options(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the parameters of the learner that options stand for, or raise ValueError."""
     from gzkcore._util.memory import bytes_of
+    from gzkcore._util.wording import meant
     from gzkcore.kernels.aliases import as_kernel
     from gzkcore.tabular.kernel_search import BY_NAME
 
@@ -290,7 +302,8 @@ def _learner_options(
         raise ValueError(f"{first} can't be combined with {second}; give one of them")
     check_positive("--time", seconds, " of seconds")
     if kernel is not None and kernel not in BY_NAME:
-        raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
+        near, names = meant(kernel, BY_NAME), ", ".join(BY_NAME)
+        raise ValueError(f"--kernel {kernel} is unknown to fit{near}; use one of {names}")
     chosen: Any = kernel or "auto"
     if gamma is not None:
         check_positive("--gamma", gamma)
@@ -311,7 +324,7 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
 
     from .hints import about_dates, about_decades
 
-    kinds, by_chance = rows.inputs.kinds, not by.columns and len(rows.truth)
+    kinds, by_chance = rows.inputs.kinds, by.at_random and len(rows.truth)
     of_dates = [name for name, kind in kinds.items() if kind == DATE]
     dates = [name for name in of_dates if len(np.unique(rows.train[name])) > 1]
     hints = [about_dates(dates) if by_chance else ""]

@@ -121,9 +121,9 @@ def draw_column(
             axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
     target = as_written(fitted_to(fit.rows.target, LONG_NAME))
     if fit.rows.rarer is not None:
-        titled(axes[0], f"{target} = {''.join(effect.curves)}", inches=4)
+        titled(axes[0], f"{target} = {''.join(effect.curves)}", inches=3)
     elif fit.rows.classify:
-        axes[0].legend(title=target, fontsize="small")
+        axes[0].legend(title=target)
     axes[0].set_ylabel("probability" if fit.rows.classify else f"predicted {target}")
     margin = 0.05 * (limits[1] - limits[0]) or 1.0
     axes[0].set_ylim(limits[0] - margin, limits[1] + margin)

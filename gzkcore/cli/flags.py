@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from gzkcore._util.wording import some_of
+from gzkcore._util.wording import meant, some_of
 
 
 def _value_in(arguments: list[str], parameter: Any) -> str:
@@ -91,3 +91,10 @@ class Command(_Flags, TyperCommand):
 
 class Group(_Flags, TyperGroup):
     """The command `gzkcore`, whose commands are the others."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; the error of an unknown one lists all."""
+        if args and args[0] not in self.commands and not ctx.resilient_parsing:
+            near, names = meant(args[0], self.commands), ", ".join(self.commands)
+            raise ValueError(f"there is no command {args[0]!r}{near}; use one of {names}")
+        return super().resolve_command(ctx, args)

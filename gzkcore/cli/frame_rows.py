@@ -23,7 +23,7 @@ from gzkcore.rows.frames import (
     typed,
 )
 from gzkcore.rows.index import is_comment
-from gzkcore.rows.text import NUMBER, TEXT
+from gzkcore.rows.text import DATE, NUMBER, TEXT
 from gzkcore.rows.values import LARGEST_WHOLE, Values, missing_of
 from gzkcore.sphere.globe import from_west, widest_gap
 from gzkcore.tabular.columns.category import doubt_of_texts
@@ -41,7 +41,9 @@ from .held_out import (
     check_shares,
     check_targets_differ,
     folds_held_out,
+    gaps_held_out,
     groups_held_out,
+    seconds_in,
 )
 from .hints import (
     about_blocks,
@@ -57,6 +59,7 @@ from .inputs import Inputs
 from .output import Say
 
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # Fourth powers of targets must be doubles.
+LITTLE = "one says little about others, and a larger --test-fraction holds out more"
 FAR_MORE = 1.5  # It is told if so many times the share that was asked for is held out.
 # Why columns are left out before a learner sees them, by the reasons of `LeftOut`.
 LEFT_OUT = {
@@ -162,7 +165,7 @@ def read_rows(
     if places:
         kinds = dict(zip(columns, AXES, strict=True))
     table.axes = {name: kind for name, kind in kinds.items() if kind in [*AXES]}
-    by_chance = not by.columns and test_fraction != 0
+    by_chance = by.at_random and test_fraction != 0
     unused = [name for name in table.beside(target) if by_chance and name not in [*columns, *more]]
     in_files = dict.fromkeys(filter(IDENTIFIER.fullmatch, unused), TEXT) | _kinds_in_files(kinds)
     names = [*dict.fromkeys([*columns, target, *more, *in_files])]
@@ -190,14 +193,14 @@ def read_rows(
     inputs, frame = _prepared(table, columns, whole, numbers, places, is_every, kinds, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
-    column = whole[by.columns[0]][there] if by.columns else None
+    held = {name: whole[name][there] for name in by.columns}
     weight = _weights(table, weights, whole[weights][there], numbers[there]) if weights else None
     known = FrameRows(
         target, inputs, classify, frame, y, frame, y, weight=weight,
         missing=sorted(table.reading.missing),
         chosen={name: kind for name, kind in kinds.items() if name in inputs.kinds},
     )  # fmt: skip
-    if n_read < n_rows and not by.columns:
+    if n_read < n_rows and by.at_random:
         share = SHARE if test_fraction is None else test_fraction
         source = TableSource(
             table, target, inputs, kind_of(whole[target]), classify, drop_missing, share, seed,
@@ -205,7 +208,7 @@ def read_rows(
         )  # fmt: skip
         test = hashed_rows(numbers[there], share, seed)
         return replace(_parted(known, table, by, test, share), source=source)
-    return _divided(known, table, by, column, test_fraction, seed, say)
+    return _divided(known, table, by, held, test_fraction, seed, say)
 
 
 def _complete(sample: FrameSample, columns: list[str], say: Say) -> tuple[Frame, Integers]:
@@ -226,26 +229,30 @@ def _about_drawn(
         raise ValueError(
             f"{drawn} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
         )
-    if by.columns:
+    if not by.at_random:
         return (
             f"learned from {drawn}, drawn at random: as many as fit into {limit}; without "
-            "--test-last and --test-groups all rows are read, in passes"
+            "--test-last, --test-groups and --test-gaps all rows are read, in passes"
         )
     return (
         f"{drawn} fit into {limit}, so the model is fitted to all of them in passes; these, drawn "
-        "at random, say what columns hold, and test it, and the baselines learn from them alone"
+        "at random, say what columns hold and test it, and are all that the baselines learn from"
     )
 
 
 def _divided(
-    rows: FrameRows, table: Table, by: TestBy, column: Values | None, test_fraction: float | None,
-    seed: int, say: Say,
+    rows: FrameRows, table: Table, by: TestBy, held: dict[str, Values],
+    test_fraction: float | None, seed: int, say: Say,
 ) -> FrameRows:  # fmt: skip
-    """Return the rows of the fit and those held out, of rows that are both."""
+    """Return the rows of the fit and those held out, of rows that are both.
+
+    `held` has the columns by which they are held out.
+    """
     target, y = rows.target, rows.y
-    groups = _groups(table, by.groups, column) if by.groups and column is not None else None
-    rows = replace(rows, groups=groups)
-    copies = None if by.columns else _copies(rows.train, y)
+    groups = _groups(table, by.groups, held[by.groups]) if by.groups else None
+    if by.gaps is None:
+        rows = replace(rows, groups=groups)
+    copies = _copies(rows.train, y) if by.at_random else None
     if copies is not None:
         say("many rows are copies of others, which are held out together with them")
     few = test_fraction is None and len(y) < FEW_TO_TEST
@@ -253,16 +260,19 @@ def _divided(
         check_known(table, target, len(y))
         _check_target(table, target, y)
         together = groups if copies is None else copies
-        folds = None if by.last else folds_held_out(y, rows.classify, together, seed)
+        once = by.last or by.gaps
+        folds = None if once else folds_held_out(y, rows.classify, together, seed)
         if folds is not None:
             if groups is not None:
                 n_groups = len(np.unique(groups))
                 say(f"held out in turn: the {n_groups:,} values of {by.groups}, in {FOLDS} folds")
             return replace(rows, folds=folds)
     if test_fraction is None:
-        test_fraction = 1 / FOLDS if few and by.last else SHARE
-    if by.last is not None and column is not None:
-        test = _last_rows(table, by.last, column, test_fraction, say)
+        test_fraction = 1 / FOLDS if few and (by.last or by.gaps) else SHARE
+    if by.last is not None:
+        test = _last_rows(table, by.last, held[by.last], test_fraction, say)
+    elif by.gaps is not None:
+        test = _gaps(table, by, rows, held, groups, test_fraction, seed, say)
     elif groups is not None:
         test = _whole_groups(str(by.groups), groups, test_fraction, seed, say)
     elif copies is not None:
@@ -277,7 +287,7 @@ def _parted(
 ) -> FrameRows:
     """Return rows that are both of the fit and of the test without those of the other."""
     train = ~test
-    check_shares(share, int(train.sum()), int(test.sum()), *by.columns)
+    check_shares(share, int(train.sum()), int(test.sum()), *by.columns[:1])
     _check_target(table, rows.target, rows.y[train])
     return replace(
         rows, train=rows.train.take(train), y=rows.y[train], test=rows.test.take(test),
@@ -353,6 +363,33 @@ def _last_rows(
     return test
 
 
+def _gaps(
+    table: Table, by: TestBy, rows: FrameRows, held: dict[str, Values], groups: Integers | None,
+    share: float, seed: int, say: Say,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Say which rows are in gaps that are made, and tell how many these are."""
+    name, _, length = str(by.gaps).rpartition("=")
+    dates = [column for column, kind in rows.inputs.kinds.items() if kind == DATE]
+    names, values = [name] if name else dates, rows.train.values | held
+    if len(names) != 1 or values[names[0]].dtype.kind != "M":
+        raise ValueError(
+            f"--test-gaps needs one column of dates, and those of {table.path} that predict are "
+            f"{listed(dates) or 'none'}; name one, --test-gaps COLUMN={length}"
+        )
+    seconds = seconds_of_array(values[names[0]])
+    test, n_gaps = gaps_held_out(seconds, seconds_in(length), groups, share, seed)
+    if not n_gaps:
+        raise ValueError(
+            f"--test-gaps {length}: column {names[0]!r} of {table.path} has no three stretches "
+            "of this length; name a shorter one"
+        )
+    of = f" of single values of {by.groups}" if by.groups else ""
+    more = _if_far_more(test, share, "rows of a gap") + f"; {LITTLE}" * (n_gaps == 1)
+    where = f"{counted(n_gaps, 'gap')} in {names[0]}{of}, each a stretch of {length}"
+    say(f"held out: {counted(int(test.sum()), 'row')} in {where}{more}")
+    return test
+
+
 def _if_far_more(test: NDArray[np.bool_], share: float, those: str) -> str:
     """Say so where far more rows are held out than asked, since those stay together; else ""."""
     held = float(test.mean())
@@ -371,8 +408,7 @@ def _whole_groups(
     n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
     far_more = _if_far_more(test, share, "groups")
     groups_held = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"
-    little = "; one says little about others, and a larger --test-fraction holds out more"
-    say(f"held out: {groups_held}{far_more}{little if n_held == 1 else ''}")
+    say(f"held out: {groups_held}{far_more}{f'; {LITTLE}' * (n_held == 1)}")
     return test
 
 

@@ -1,16 +1,24 @@
 """How many rows of a table the command holds out, and checks that enough are left to learn from."""
 
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Integers
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import FOLDS, group_folds, hashed_folds, some_groups
+from gzkcore.rows.dates import DAY_SECONDS
 from gzkcore.rows.files import Table
+from gzkcore.rows.values import as_number
+from gzkcore.tabular.columns.date import PERIODS
 
 SHARE = 0.1  # The share of rows that is held out, unless --test-fraction says otherwise.
+SECONDS = {  # of what a stretch of time may be as long as, by whose name may be short
+    "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": DAY_SECONDS, "week": 7 * DAY_SECONDS,
+    "month": PERIODS["year"] / 12, "year": PERIODS["year"],
+}  # fmt: skip
 FEWEST_ROWS = 20  # A table with fewer rows is refused; a fit takes at least half as many.
 
 
@@ -18,6 +26,40 @@ def groups_held_out(groups: Integers, share: float, seed: int) -> NDArray[np.boo
     """Say which rows are held out: about this share of the groups, one at least, but not all."""
     n_groups = len(np.unique(groups))
     return some_groups(groups, min(max(round(share * n_groups), 1), n_groups - 1), seed)
+
+
+def seconds_in(length: str) -> float:
+    """Return the seconds of a length such as week, 6h or 90min, or raise."""
+    found = re.fullmatch(r"(\d*\.?\d*) ?([a-z]|[a-z]+?)s?", length.lower())
+    number, name = found.groups() if found else ("0", "")
+    seconds = next((s for unit, s in SECONDS.items() if unit.startswith(name)), 0.0)
+    if not (size := as_number(number or "1") * seconds) > 0:
+        raise ValueError(f"--test-gaps {length} must be a length such as day, week, 6h or 90min")
+    return size
+
+
+def gaps_held_out(
+    times: Doubles, length: float, groups: Integers | None, share: float, seed: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Say which rows are in stretches that are held out, about this share, and how many these are.
+
+    A stretch is one of a single group, if there are groups, and lies between others with rows. Of
+    two that follow each other one at most is held out.
+    """
+    there = ~np.isnan(times)
+    block = np.floor((times - times[there].min(initial=np.inf)) / length)
+    groups = np.zeros(len(times), dtype=np.intp) if groups is None else groups
+    first, last = np.full((2, groups.max() + 1), [[np.inf], [-np.inf]])
+    np.minimum.at(first, groups[there], block[there])
+    np.maximum.at(last, groups[there], block[there])
+    inner = there & (first[groups] < block) & (block < last[groups]) & (block % 2 == 1)
+    _, stretch = np.unique(np.stack([groups, block])[:, inner], axis=1, return_inverse=True)
+    n_stretches = int(stretch.max(initial=-1)) + 1
+    n_held = round(share * len(times) * n_stretches / max(len(stretch), 1))
+    n_held = min(max(n_held, 1), n_stretches)
+    held = np.random.default_rng(seed).choice(n_stretches, n_held, replace=False)
+    inner[inner] = np.isin(stretch.ravel(), held)
+    return inner, n_held
 
 
 def folds_held_out(

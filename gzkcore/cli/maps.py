@@ -46,9 +46,11 @@ LONGER_SIDE = 360  # a map has so many cells along its longer side
 COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}
 # Standard deviations, which may take long, are computed for cells so many times as wide and high.
 STD_STEP = 2
-# The surface fades where rows tell between these shares of what one row at the place would tell.
+# The surface fades between these shares of what is known of the function at nearly all rows.
 FADES = (0.4, 0.6)
-HATCHED = 0.5  # a map is hatched where its opacity is lower, or rows tell a smaller share
+NEARLY_ALL = 0.1  # more is known at all other rows; so many or fewer are looked at
+SOME_ROWS = 1000
+HATCHED = 0.5  # a map is hatched where its opacity is lower
 LONG_LABEL = 40  # a longer label beside the colours is shortened to so many letters
 # Of more places than FEW_DOTS, one is drawn in each square, of SQUARES along the longer side.
 FEW_DOTS, SQUARES = 2000, 120
@@ -68,8 +70,8 @@ class Surface:
 
     predict: Callable[[Doubles], Doubles]  # latitude and longitude, (n, 2), to n values
     predict_std: Callable[[Doubles], Doubles] | None  # to standard deviations of new values
-    # To what the rows tell, as a share of what one row at the place would; None: go by distance.
-    told: Callable[[Doubles], Doubles] | None
+    # To the share of the function's variance that the rows take away; None: go by distance.
+    known: Callable[[Doubles], Doubles] | None
     places: Doubles  # (n, 2): latitude and longitude of the data, the dots
     window: Window
     length_km: float  # the lengthscale
@@ -90,19 +92,20 @@ class Surface:
     def opacity(self) -> tuple[Doubles, str]:
         """Opacities of the cells, 0 where rows are far, and in words what is hatched.
 
-        Rows are far where they tell less than a share of what one at the place would: noise hatches
-        nothing, and no cell is hatched that has a row. Without variances the surface fades between
-        half a lengthscale and a whole one from the nearest row, or between one and two spacings of
-        the rows if these are larger.
+        Rows are far where less of the function is known than a share of what is known at nearly all
+        of them, so that noise hatches nothing; and no cell is hatched that has a row. Without
+        variances the surface fades between half a lengthscale and a whole one from the nearest row,
+        or between one and two spacings of the rows if these are larger.
         """
         cells = _cells(self.window)
         middles = _middles(cells)
         if not self.hatched:
             return np.ones(len(middles)), ""
         away = _distance_km(self.places, middles)
-        if self.told is not None:
-            low, high = FADES
-            opacity = np.clip((_smooth(self.told, self.window) - low) / (high - low), 0, 1)
+        if self.known is not None:
+            some = self.places[:: len(self.places) // SOME_ROWS + 1]
+            low, high = np.multiply(FADES, np.quantile(self.known(some), NEARLY_ALL))
+            opacity = np.clip((_smooth(self.known, self.window) - low) / (high - low), 0, 1)
             opacity[away < DEGREE_KM * (cells.latitude[1] - cells.latitude[0])] = 1
             return opacity, "far from all training points"
         near = max(self.length_km / 2, _spacing_km(self.places))
@@ -439,7 +442,7 @@ def surface_of(
     return Surface(
         at_cells(model.predict),
         at_cells(lambda X: model.predict(X, return_std=True)[1]) if sure else None,
-        at_cells(model._told) if sure else None,
+        at_cells(model._known) if sure else None,
         places, window or window_of(places), length_km(model, places),
         (float(y.min()), float(y.max())), hatched,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from gzkcore._util.files import replacing
 from gzkcore._util.typing import OnProgress
-from gzkcore._util.wording import printable, seconds_told, shortened
+from gzkcore._util.wording import printable, seconds_told
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
 from gzkcore.rows.text import NUMBER
@@ -22,14 +22,16 @@ from gzkcore.tabular.columns.place import place_columns
 from .effects import draw_column, effects_of
 from .inputs import place_names
 from .maps import draw_map_of_errors, maps_of
-from .pictures import draw_bars, draw_calibration, draw_predictions, has_bars
-from .show_frame import text_of
+from .pictures import draw_bars, draw_calibration, draw_errors, draw_predictions, has_bars
+from .show_frame import text_of, told_lengths
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
-BROAD, NARROW = 10.4, 5.2  # inches that a map is wide, across the page or on a telephone
 MOST_COLUMNS = 12  # the effects of no more columns are drawn
+# Pictures are so many inches wide, and a map across the page: their letters of 10 points are at
+# least 12 pixels high, on a telephone and on a broad screen.
+WIDE, BROAD = 4.0, 10.0
 ABOUT_EFFECTS = (
     "Above: the mean prediction with the column set to each value. The band has 80 % of the rows, "
     "each moved to the same mean: it is wide where other columns change the effect."
@@ -45,51 +47,63 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.5 sy
 main { max-width: 72rem; margin: auto; padding: 1rem; display: grid; gap: 0 3rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
 h1, main > p, nav, section:has(h3) { grid-column: 1 / -1 }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--rule) }
-nav a { color: var(--line); margin-right: 1em; white-space: nowrap }
+h1, main > p { margin: .5rem 0 }
+h2 { margin: 2rem 0 1rem; border-bottom: 1px solid var(--rule) }
+nav a { color: var(--line); margin-right: 1em }
 section { min-width: 0 }
-figure { margin: 0 }
-.columns { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr));
-  gap: 1rem 2rem }
-svg { width: 100%; height: auto; max-height: 36rem; stroke-linejoin: round }
-section:has(.broad) { grid-column: 1 / -1 }
-.broad svg { max-height: 95vh }
+figure { margin: 1rem 0 }
+.columns { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 23rem), 1fr));
+  gap: 1rem 1.5rem }
+svg { display: block; width: 100%; max-width: 30rem; height: auto; stroke-linejoin: round }
+section:has(.broad), main:has(.broad) #part-0 { grid-column: 1 / -1 }
+.beside, main:has(.broad) #part-0 { display: grid; gap: 0 3rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
+#part-0 h2 { grid-column: 1 / -1 }
+.broad svg { max-width: none; max-height: 60rem }
 .narrow { display: none }
-@media (max-width: 40rem) { .broad { display: none } .narrow { display: block } }
-.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr));
-  gap: 1rem 3rem }
+@media (max-width: 58rem) { .broad { display: none } .narrow { display: block } }
 .wide { overflow-x: auto }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
-th, td { padding: .3em; text-align: right; border-bottom: 1px solid var(--rule) }
+table { border-collapse: collapse; font-size: clamp(.8rem, 2vw, .9rem);
+  font-variant-numeric: tabular-nums }
+th, td { padding: .3em .2em; text-align: right; border-bottom: 1px solid var(--rule) }
 th:first-child, td:first-child { text-align: left }
-td + td { white-space: nowrap }
+@media (min-width: 40rem) { th, td { padding: .3em .6em } td + td { white-space: nowrap } }
 dt { font-weight: 600 }
 dd { margin: 0 0 .5rem }
-pre { border: 1px solid var(--rule); padding: .75rem; overflow-x: auto }
+pre { border: 1px solid var(--rule); padding: .75rem; white-space: pre-wrap }
 """
 
 
-@styled()
+@styled(axes_titlesize=10)
 def write_page(
     fit: "FrameFit", result: dict[str, Any], context: Any, report: OnProgress, path: Path
 ) -> None:
     """Write a page about a fit; `context` is typer's, of the command."""
     text, verdict, name = text_of(result), fit.verdict, Path(result["data"]).name
     no_errors = ["No rows were held out, so that no errors are known."] * (verdict is None)
-    calibration = bars = ""
+    errors = calibration = bars = ""
     if verdict is not None:
+        errors = _drawn("errors", lambda axes: draw_errors(axes, fit, verdict), inches=2.4)
         calibration = _drawn("calibration", lambda axes: draw_calibration(axes, fit, verdict))
     if verdict is not None and has_bars(verdict):
         bars = _drawn("columns that matter", lambda axes: draw_bars(axes, fit, verdict))
-    agreement = _drawn("predictions", lambda axes: draw_predictions(axes, fit, name, 4.2))
+    agreement = _drawn(
+        "predictions",
+        lambda axes: draw_predictions(axes, fit, name, WIDE - 0.8),
+        inches=WIDE + 0.7 * fit.rows.classify,
+    )
+    sure_of = "probabilities" if fit.rows.classify else "intervals"
+    maps = {"Map": _maps(fit, report)}
     sections = {
         "Errors beside baselines": _table(text.header, text.methods)
+        + errors
         + _lines([*no_errors, *text.errors, *text.best]),
+        **({} if fit.surface is None else maps),
         "Predicted against actual values": agreement,
-        "Calibration of intervals": calibration + _lines(text.sureness),
+        f"Calibration of {sure_of}": calibration + _lines(text.sureness),
         "Which columns matter": bars + _lines(text.columns),
         "Effect of each column, and residuals by column": _effects(fit, report),
-        "Map": _maps(fit, report),
+        **maps,  # those of errors alone; a surface keeps its place above
         "Settings and command": _settings(result, context),
         "What the fit says": _lines([*text.chosen, *text.notes]),
     }
@@ -128,11 +142,11 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     return f'<div class="wide"><table>{"".join(lines)}</table></div>\n' if rows else ""
 
 
-def _drawn(about: str, draw: Callable[..., None], n_axes: int = 1) -> str:
-    """Return a picture that is drawn on axes, one below the other."""
+def _drawn(about: str, draw: Callable[..., None], n_axes: int = 1, inches: float = WIDE) -> str:
+    """Return a picture that is drawn on axes of so many inches, one below the other."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.2, 2.8 + 2 * n_axes), layout="constrained")
+    figure = Figure(figsize=(WIDE, inches), layout="constrained")
     draw(*figure.subplots(n_axes, 1, sharex=True, squeeze=False)[:, 0])
     return _figure(about, figure)
 
@@ -146,7 +160,9 @@ def _figure(about: str, figure: Any) -> str:
 def _effects(fit: "FrameFit", report: OnProgress) -> str:
     """Return pictures of the effects of the most important columns, and of errors along them."""
     places = fit.importances if fit.places is not None else place_names(fit.model)
-    names = [name for name, share in fit.importances.items() if share > 0 and name not in places]
+    shares = {name: share for name, share in fit.importances.items() if name not in places}
+    ordered = shares if fit.verdict is None else fit.verdict.shuffled
+    names = [name for name in ordered if shares.get(name, 0.0) > 0]
     names, effects = names[:MOST_COLUMNS], []
     for done, name in enumerate(names):
         report("effects of columns", done / len(names), name)
@@ -156,7 +172,8 @@ def _effects(fit: "FrameFit", report: OnProgress) -> str:
     pictures = ""
     for name, effect in effects:
         draw = functools.partial(draw_column, fit, name, effect, limits)
-        picture = _drawn(f"effect of {name}", draw, 1 if fit.verdict is None else 2)
+        n_axes = 1 if fit.verdict is None else 2
+        picture = _drawn(f"effect of {name}", draw, n_axes, 1.0 + 2.0 * n_axes)
         pictures += f"<div><h3>{_escaped(effect.heading(name))}</h3>{picture}</div>\n"
     about = ABOUT_EFFECTS
     if fit.verdict is not None:
@@ -173,7 +190,7 @@ def _maps(fit: "FrameFit", report: OnProgress) -> str:
     target = as_written(fit.rows.target)
     of_target = functools.partial(maps_of, fit.surface, target, target)
     broad = _figure("map", next(of_target(BROAD)))
-    narrow, *others = (_figure("map", figure) for figure in of_target(NARROW))
+    narrow, *others = (_figure("map", figure) for figure in of_target(WIDE))
     return (
         f'<div class="broad">{broad}</div>\n<div class="narrow">{narrow}</div>\n'
         f'<div class="beside">{"".join(others)}{errors}</div>\n'
@@ -194,6 +211,7 @@ def _map_of_errors(fit: "FrameFit") -> str:
     return _drawn(
         "map of errors",
         lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], label),
+        inches=0.8 * WIDE,
     )
 
 
@@ -204,14 +222,14 @@ def _settings(result: dict[str, Any], context: Any) -> str:
         value = context.params.get(parameter.name)
         values = value if isinstance(value, list | tuple) else [value]
         shown = (one for one in map(str, values) if one not in ("None", "False"))
-        options += [f"{parameter.opts[0]} {one}" for one in shown]
+        options += [f"{parameter.opts[0]} {one}".removesuffix(" True") for one in shown]
     now = datetime.datetime.now().astimezone()
     settings = {
         "Columns": ", ".join(result["columns"]),
         "Left out": ", ".join(result["unused"]),
         "Options, with defaults": "; ".join(options),
         "Learner": f"{result['learner']}, {result['chosen'] or 'the mean'}",
-        "Kernel of the encoded columns": shortened(result["kernel"] or ""),
+        "Lengthscales of the encoded columns": told_lengths(result["lengthscales"]),
         "Time": f"{seconds_told(result['seconds'])} s",
         "Memory": f"{result['peak_memory_mb']:,.0f} MB",
         "Made": f"{now:%Y-%m-%d %H:%M %z}, with gzkcore {version('gzkcore')}",

@@ -78,7 +78,8 @@ def draw_predictions(axes: Any, fit: "FrameFit", name: str, inches: float = 5.2)
         lines = [f"Actual and predicted {target}", f"{len(truth):,} {rows}", colors]
         if verdict is not None:
             lines.insert(2, f"{100 * np.mean(predicted != truth):.1f} % of predictions are wrong")
-        titled(axes, *lines, inches=inches - 1)
+        longest = min(LONG_NAME, max(len(str(name)) for name in fit.model.classes_))
+        titled(axes, *lines, inches=inches - longest / 18)
     else:
         errors = ""
         if verdict is not None:
@@ -136,7 +137,7 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
-        axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=color)
     turned = 90 if max(map(len, names)) * len(names) > 60 else 0
     axes.set_xticks(range(len(names)), names, rotation=turned)
     axes.set_yticks(range(len(names)), names)
@@ -170,7 +171,23 @@ def draw_calibration(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
         title, note = "Values inside intervals", "grey: 95 % of chance"
         axes.set(xlabel="inside by the standard deviation, %", ylabel="inside, %")
     axes.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
-    titled(axes, title, f"{n:,} held-out rows; line: perfect; {note}", inches=4.6)
+    titled(axes, title, f"{n:,} held-out rows; line: perfect; {note}", inches=3.6)
+
+
+def draw_errors(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
+    """Draw the errors of all methods with their 95 % intervals, one below the other."""
+    percent, key = (100, "error_rate") if fit.rows.classify else (1, "rmse")
+    for place, method in enumerate(verdict.methods):
+        error, spread = method[key], method["plus_minus"]
+        ends = method.get("low", error - spread), method.get("high", error + spread)
+        axes.barh(place, percent * error, height=0.6, color=FAINT if place else COLORS[0])
+        axes.plot(np.multiply(percent, ends), [place, place], color=INK)
+    names = [method["method"] for method in verdict.methods]
+    axes.set_yticks(range(len(names)), map(as_written, names))
+    axes.invert_yaxis()
+    plain_numbers(axes.xaxis)
+    what = "wrong, %" if fit.rows.classify else "root mean squared error"
+    axes.set_xlabel(f"{what}\nlines: 95 % intervals")
 
 
 def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:

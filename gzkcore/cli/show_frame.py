@@ -1,16 +1,18 @@
 """The output of `gzkcore fit`, as text and as JSON."""
 
-import functools
 import math
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gzkcore._util.wording import as_plain, counted, in_list, plain, some_of
+import numpy as np
+
+from gzkcore._util.wording import as_plain, counted, in_list, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
+from gzkcore.tabular.deviations import GAPS
 
 from .arguments import words_of
 from .baselines import CONSTANTS
@@ -27,6 +29,10 @@ MOST_DIGITS = 7  # of an error
 OF_PREDICT = ("decimal_comma", "encoding", "thousands", "skip_lines")
 OF_RARER = {"recall": "recall", "precision": "precision", "roc_auc": "area under the ROC curve"}
 LESS = 0.9  # A log loss that is so many times that of a constant, or less, is clearly better.
+REMEDIES = {  # of remarks, by options
+    DEGREES_AS_NUMBERS: " With --lat and --lon they can be drawn as a map.",
+    GAPS: " --test-gaps tests predictions there.",
+}
 FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
@@ -41,7 +47,11 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "places_alone": rows.inputs.west is not None,
         "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
-        "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
+        "kernel": None if model.kernel_ is None else _in_full(model.kernel_),
+        "lengthscales": {  # JSON has no infinity: a column without influence has None
+            name: length if math.isfinite(length) else None
+            for name, length in model.lengthscales_.items()
+        },
         "chosen": next((each.what() for each in model.report_.candidates if each.chosen), None),
         "alpha": model.alpha_,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
@@ -59,6 +69,25 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "remarks": [remark.as_dict() for remark in model.report_.remarks],
         "doubts": [d.as_dict() for column in model.encoder_.columns_ for d in column.doubts],
     }
+
+
+def _in_full(kernel: Any) -> str:
+    """Return a kernel as it is written in Python, with every number of long lists."""
+    parameters = kernel.get_params(deep=False).items()
+    told = ", ".join(f"{name}={np.asarray(value).tolist()!r}" for name, value in parameters)
+    return f"{type(kernel).__name__}({told})"
+
+
+def told_lengths(lengths: dict[str, float | None]) -> str:
+    """Return lengthscales in words, the shortest first: each once, with its columns."""
+    columns: dict[str, list[str]] = {}
+    for name, length in sorted(lengths.items(), key=lambda each: each[1] or math.inf):
+        columns.setdefault("no influence" if length is None else _number(length), []).append(name)
+    if len(columns) == 1:
+        return f"{next(iter(columns))}, of all columns"
+    told = [f"{each}: {some_of([*map(in_list, columns[each])], MOST_NAMED)}" for each in columns]
+    more = [f"and {len(told) - MOST_NAMED} more, up to {told[-1]}"] * (len(told) > MOST_NAMED)
+    return "; ".join([*told[:MOST_NAMED], *more])
 
 
 class FrameText(NamedTuple):
@@ -101,7 +130,7 @@ def text_of(result: dict[str, Any]) -> FrameText:
         errors,
         _about_best(result),
         [f"What was chosen{unit}:", *_about_choice(result)],
-        _about_columns(result, functools.partial(_number, digits=3) if labels else written),
+        _about_columns(result, "{:#.3g}".format if labels else written),
         _about_sureness(result["sure"], result["test_rows"]),
         ([f"Left out: {some_of(unused, MOST_NAMED)}{more}"] if unused else []) + result["notes"],
     )
@@ -113,10 +142,11 @@ def _about_choice(result: dict[str, Any]) -> list[str]:
     elsewhere = ["time", "groups", *["error rate of the choice"] * bool(result["methods"])]
     elsewhere += [DEGREES_AS_NUMBERS] * bool(km)
     lines = [] if result["chosen"] is None else [f"Kernel: {result['chosen']}."]
-    for remark in result["remarks"]:
-        if remark["kind"] not in elsewhere:
-            on_map = " With --lat and --lon they can be drawn as a map."
-            lines.append(remark["sentence"] + on_map * (remark["kind"] == DEGREES_AS_NUMBERS))
+    lines += [
+        remark["sentence"] + REMEDIES.get(remark["kind"], "")
+        for remark in result["remarks"]
+        if remark["kind"] not in elsewhere
+    ]
     if km:
         shorter = " in the direction in which it is shorter" * (DEGREES_AS_NUMBERS in kinds)
         lines.append(f"Lengthscale{shorter}: {told_km(km)}.")

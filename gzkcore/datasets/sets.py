@@ -1,6 +1,5 @@
 """Real data sets by name."""
 
-import difflib
 import os
 import zipfile
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from gzkcore._util.wording import meant
 from gzkcore.rows.open import open_batches
 
 from .downloads import PUBLISHED, fetch, sha256
@@ -111,9 +111,8 @@ def load(
         "or in the variable GZKCORE_DATA"
     )
     if name not in PUBLISHED:
-        near = difflib.get_close_matches(name, NAMES, 1)
-        meant = f" (did you mean {near[0]!r}?)" if near and near[0] != name else ""
-        raise FileNotFoundError(f"data set {name!r} was not found{meant}: {remedy}")
+        question = "" if name in NAMES else meant(name, NAMES)
+        raise FileNotFoundError(f"data set {name!r} was not found{question}: {remedy}")
     try:
         arrays = fetch(name, home, download)
     except FileNotFoundError as error:

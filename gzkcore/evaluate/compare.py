@@ -5,7 +5,6 @@ saved when it is done (`results`).
 """
 
 import contextlib
-import difflib
 import json
 import math
 import os
@@ -23,7 +22,7 @@ from scipy.special import stdtrit
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, OnProgress, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
-from gzkcore._util.wording import aligned, counted, plain, shortened
+from gzkcore._util.wording import aligned, counted, meant, plain, shortened
 from gzkcore.features.base import check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, cheapest_of_the_best, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
@@ -367,11 +366,9 @@ def check_methods(methods: Any) -> list[str]:
         return list(NAMES)
     for name in names:
         if name not in NAMES:
-            near = difflib.get_close_matches(name, NAMES, 1, cutoff=0.5)
             raise ValueError(
-                f"methods: there is no method {name!r}"
-                + (f" (did you mean {near[0]!r}?)" if near else "")
-                + f"; use 'all' or some of {', '.join(NAMES)}"
+                f"methods: there is no method {name!r}{meant(name, NAMES)}; use 'all' or some of "
+                f"{', '.join(NAMES)}"
             )
     if not names:
         raise ValueError("methods=[] is empty; use 'all', or one or more names")

@@ -95,16 +95,21 @@ def wrapped(text: str, inches: float, letter: float = LETTER) -> str:
 
 def titled(axes: Any, *lines: str, inches: float) -> None:
     """Write lines above axes, none wider than so many inches."""
-    axes.set_title(as_written(wrapped("\n".join(lines), inches)))
+    letter = LETTER * axes.title.get_size() / STYLE["axes.titlesize"]
+    axes.set_title(as_written(wrapped("\n".join(lines), inches, letter)))
 
 
 @contextlib.contextmanager
-def styled() -> Iterator[None]:
-    """Draw in this style, and leave the user's own alone; a decorator too."""
+def styled(**changes: float) -> Iterator[None]:
+    """Draw in this style, and leave the user's own alone; a decorator too.
+
+    Changes are of sizes of text, by their names without dots: `axes_titlesize=10`.
+    """
     from cycler import cycler
     from matplotlib import rc_context
 
-    style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
+    sizes = {name.replace("_", "."): size for name, size in changes.items()}
+    style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS), **sizes}
     with rc_context(style):
         yield
 
@@ -414,9 +419,7 @@ def as_svg(figure: Any) -> str:
     content = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     with rc_context({"svg.fonttype": "none"}):
-        figure.savefig(
-            content, format="svg", transparent=True, bbox_inches="tight", metadata=nothing
-        )
+        figure.savefig(content, format="svg", transparent=True, metadata=nothing)
     svg = content.getvalue()
     svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
     svg = re.sub(r"<!--.*?-->|<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -18,6 +18,6 @@
 - `tile_matrix`: the matrix of a kernel by tiles; `points`: checked rows
 """
 
-import lazy_loader as _lazy
+from gzkcore._util.lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

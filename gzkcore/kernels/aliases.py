@@ -1,12 +1,14 @@
 """Kernels by name."""
 
-import difflib
-from collections.abc import Callable
+import contextlib
+from collections.abc import Mapping
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.state import holds, stored, text
+from gzkcore._util.wording import meant, shortened
 
 from .base import Kernel
 from .dot_product import ExponentialDot, Polynomial
@@ -15,7 +17,7 @@ from .zonal import ArcCosine, NeuralTangent
 
 __all__ = ["as_kernel"]
 
-ALIASES: dict[str, Callable[[], Kernel]] = {
+ALIASES: dict[str, type[Kernel]] = {
     "arccosine": ArcCosine,
     "exponential": Exponential,
     "exponential_dot": ExponentialDot,
@@ -39,11 +41,9 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         name = kernel.__name__
         raise TypeError(f"kernel={name} is a class; use an instance, {name}()")
-    near = difflib.get_close_matches(str(kernel).lower(), ALIASES, 1) if kernel else []
-    question = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(
-        f"kernel={kernel!r} is unknown{question}; use one of {sorted(ALIASES)} or an instance from "
-        "gzkcore.kernels"
+        f"kernel={kernel!r} is unknown{meant(kernel, ALIASES)}; use one of {sorted(ALIASES)} or "
+        "an instance from gzkcore.kernels"
     )
 
 
@@ -53,6 +53,19 @@ class WithKernel(BaseEstimator):
     _state = stored(kernel=(text() | holds(Kernel)).if_there())
 
     kernel: Any
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_remedies(cls.__init__)  # type: ignore[method-assign]
+
+    def _instead_of(self, name: str, value: Any, given: Mapping[str, Any]) -> str:
+        """Return a kernel that has a parameter of this name, if there is one."""
+        for kernel in (given.get("kernel", "gaussian"), "matern"):
+            with contextlib.suppress(TypeError, ValueError):
+                same = clone(as_kernel(kernel)).set_params(**{name: value})
+                return f"Pass it to the kernel: kernel={shortened(repr(same))}"
+        return ""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""

@@ -25,15 +25,14 @@ centred, `unit_sphere` whether the kernel is defined for unit rows only. Random 
 call `frequencies(normals, uniforms)`, which draws from the spectrum of the scaled kernel.
 """
 
-import functools
-import inspect
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.wording import counted, shortened
 
@@ -48,34 +47,6 @@ FEWEST_FOR_TABLES = 1 << 14
 
 # Names of lengthscales in other packages.
 LENGTHS = ("lengthscale", "lengthscales", "length_scale", "length", "ell", "sigma", "bandwidth")
-
-
-def with_remedies(init: Callable[..., None]) -> Callable[..., None]:
-    """Return an `__init__` that names the right parameter where a wrong one is passed."""
-    parameters = list(inspect.signature(init).parameters.values())[1:]
-    names = [parameter.name for parameter in parameters]
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return init
-
-    @functools.wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        for name, value in kwargs.items():
-            if name not in names:
-                raise TypeError(_remedy(type(self), names, name, value))
-        init(self, *args, **kwargs)
-
-    return checked
-
-
-def _remedy(kernel: Any, names: list[str], name: str, value: Any) -> str:
-    text = f"{kernel.__name__} has no parameter {name!r}; it has {', '.join(names) or 'none'}"
-    if name not in LENGTHS or not hasattr(kernel, "with_lengths"):
-        return text
-    try:
-        same = shortened(repr(kernel().with_lengths(value)))
-    except (TypeError, ValueError):
-        return text
-    return f"{text}. With lengthscale {value} it is {same}"
 
 
 class Kernel(BaseEstimator):
@@ -94,6 +65,16 @@ class Kernel(BaseEstimator):
         super().__init_subclass__(**keywords)
         if "__init__" in vars(cls):
             cls.__init__ = with_remedies(cls.__init__)  # type: ignore[method-assign]
+
+    def _instead_of(self, name: str, value: Any, given: Mapping[str, Any]) -> str:
+        """Return what to pass instead of a parameter that is none of this kernel's."""
+        if name not in LENGTHS or not hasattr(self, "with_lengths"):
+            return ""
+        try:
+            same = shortened(repr(type(self)().with_lengths(value)))
+        except (TypeError, ValueError):
+            return ""
+        return f"With lengthscale {value} it is {same}"
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

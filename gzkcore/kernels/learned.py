@@ -189,6 +189,8 @@ def learn_kernel(
     """
     n_rows = check_integer("n_rows", n_rows, 2)
     names = list(X.columns) if hasattr(X, "columns") else None
+    if isinstance(X, Kernel):
+        raise TypeError(f"X={X!r} is a kernel; pass it last: learn_kernel(X, y, kernel)")
     check_sparse(X)
     rows: Rows = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False

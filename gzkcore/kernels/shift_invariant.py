@@ -100,10 +100,7 @@ class _WithGamma(ShiftInvariantKernel):
             one, all_of_them = "median of distances", "distances between rows of X overflow"
             gamma = 1.0 / measured if measured > 0 else 1.0
         else:
-            raise ValueError(
-                f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale', 'median', 'learn' or "
-                "'learn-isotropic'"
-            )
+            raise self._unknown()
         if not (math.isfinite(measured) and math.isfinite(gamma)):
             small = f"one over the {one}, {measured:.3g}, overflows"
             reason = small if math.isfinite(measured) else all_of_them
@@ -125,10 +122,19 @@ class _WithGamma(ShiftInvariantKernel):
         """Return what gamma multiplies: the distances."""
         return self._distances(X, Y)
 
+    def _unknown(self) -> ValueError:
+        of_others = " (scikit-learn's 'auto' is 1 / n_features)" * (self.gamma == "auto")
+        return ValueError(
+            f"gamma={self.gamma!r} is unknown; use a number > 0{of_others}, 'scale', 'median', "
+            "'learn' or 'learn-isotropic'"
+        )
+
     def _number(self) -> float | Doubles:
         if self._trusted:
             return cast("float | Doubles", self.gamma)
         raise_if_learned("gamma", self.gamma)
+        if isinstance(self.gamma, str) and self.gamma not in ("scale", "median"):
+            raise self._unknown()
         if isinstance(self.gamma, str):
             raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
                 f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
@@ -429,6 +435,11 @@ class Matern(_WithLengthScale):
     ) -> None:
         self.nu = nu
         self.length_scale = length_scale
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        is_gaussian = isinstance(self.nu, float) and math.isinf(self.nu)
+        shown: str = super().__repr__(N_CHAR_MAX)
+        return shown + "  # Gaussian" * is_gaussian
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
         return {"nu": self._check_nu(), "length_scale": self._number(X.shape[1])}

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.state import doubles, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import (
@@ -193,6 +194,7 @@ class Classifier(ClassifierScore, Regressor):
             return map_rows(self._for_workers().decision_function, X, self._target_shape)
         return super().predict(X)
 
+    @with_remedies
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the class of each row: that of the largest decision function.
 

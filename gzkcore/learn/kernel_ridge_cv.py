@@ -167,6 +167,8 @@ class KernelRidgeCV(WholeKernelRegressor):
             try:
                 kernels.append(as_exact_kernel(clone(own).set_params(**full).kernel))
             except (AttributeError, ValueError) as error:
+                if not params:
+                    raise
                 raise ValueError(
                     f"kernel_grid has the names {sorted(params)}, which must be parameters of the "
                     f"kernel, {self.kernel!r}: {error}"

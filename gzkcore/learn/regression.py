@@ -13,6 +13,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import r2_score
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.checkpoint import Checkpoint
 from gzkcore._util.state import all_or_nothing
@@ -71,6 +72,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
 
     fit_intercept: bool  # a parameter, named here for type checkers
 
+    @with_remedies
     @all_or_nothing
     @with_callbacks
     def fit(
@@ -154,6 +156,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         """Shape of the targets of one row: () or (n_targets,)."""
         raise NotImplementedError
 
+    @with_remedies
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets, tile by tile.
 

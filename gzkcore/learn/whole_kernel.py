@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 from sklearn.exceptions import ConvergenceWarning
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import (
     all_or_nothing,
@@ -483,6 +484,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         self._check_scale()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
+    @with_remedies
     def predict(
         self, X: Data, return_std: bool = False, return_gradient: bool | ArrayLike = False
     ) -> Any:

@@ -11,7 +11,6 @@ import collections
 import contextlib
 import csv
 import datetime
-import difflib
 import os
 import re
 import shlex
@@ -34,7 +33,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted, in_list, named_columns, some_of
+from gzkcore._util.wording import counted, in_list, named_columns, nearest, some_of
 
 from . import columnar, csv_text
 from .index import MOST_ROWS, is_index, may_be_index
@@ -191,7 +190,7 @@ class Table:
         missing = [name for name in dict.fromkeys(names) if name not in known]
         if not missing:
             return
-        close = difflib.get_close_matches(missing[0], self.names, n=1)
+        near = nearest(missing[0], self.names)
         names = [in_list(name) for name in self.names[:8]]
         remedy = "its columns are " + ", ".join(names) + ", ..." * (len(self.names) > 8)
         if len(self.names) == 1:
@@ -200,11 +199,13 @@ class Table:
             what = f"are no {named_columns(missing, MOST_MISSING)}"
         else:
             what = f"is no column {missing[0]!r}"
-            if of_model and close:
+            if of_model and near:
                 what += ", which the model needs"
-                remedy = f"there is {close[0]!r}, which looks like it; rename that one"
-            elif close:
-                remedy = f"did you mean {close[0]!r}?"
+                remedy = f"there is {near!r}, which looks like it; rename that one"
+            elif {*(parts := missing[0].split(","))} <= known:
+                remedy = f"these are {len(parts)} columns; name one"
+            elif near:
+                remedy = f"did you mean {near!r}?"
         raise ValueError(f"{self.path}: there {what}; {remedy}{self._doubt(missing[0])}")
 
     def find_index(self) -> None:
@@ -247,8 +248,8 @@ class Table:
                 return f"; another sheet has it: {shlex.quote(f'{self.path}::{sheet}')}"
         some = []
         for sheet, names in self.sheets.items():
-            near = difflib.get_close_matches(missing, names, n=1)
-            named = some_of([*dict.fromkeys([*near, *names])], MOST_SHEETS)
+            near = nearest(missing, names)
+            named = some_of(sorted(names, key=lambda name: name != near), MOST_SHEETS)
             some.append(f"{sheet!r} ({named})")
         return f"; its other sheets lack it too: {some_of(some, MOST_SHEETS)}" if some else ""
 

@@ -8,8 +8,8 @@
 - `kernel_regressor`, `kernel_classifier`: the estimators; `table_learner`: what they share
 - `columns`: a class for each kind of column; `table_encoder`: columns side by side, as numbers
 - `fitted_table`: what a model knows of the file that it was fitted to
-- `remarks`: what was done to columns, and what is doubtful in them; `targets`: in targets;
-  `copies`: columns that tell the target, or each other, exactly
+- `remarks`: what was done to columns, and what is doubtful in them; `targets`: in targets
+- `copies`: columns that tell the target, or each other, exactly
 - `table_rows`, `table_passes`: the rows to choose by, and tables larger than memory
 - `kernel_search`: the choice of kernel and alpha by `trials` on held-out rows, kept in a `report`
 - `form`: the whole kernel, centres or features; `extrapolation`: the choice by rows at the edge

@@ -25,6 +25,7 @@ from .varying_noise import VaryingNoise, varying_noise
 NORMAL_95 = 1.959964  # 95 % of a normal distribution is within so many standard deviations.
 LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # Factors of standard deviations are between these.
 MOST_OF_INCOMPLETE = 100.0  # Factors of rows with a missing number are no larger.
+GAPS = "gaps"  # the kind of the remark on gaps between the rows
 IN_GAPS = 1.5  # Most rows in a gap have at least so many times the usual variance.
 FEWEST_INCOMPLETE = 20  # Fewer held-out rows with a missing number don't tell a factor.
 SAME_FACTOR = 1.05  # Rows with a missing number have the factor of others up to so many times it.
@@ -173,12 +174,12 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     trials.report.say(_about_widening(deviations.factors))
     of_blocks = (trials.on(splits, trials.report) for splits in blocks)
     in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
-    told = [*filter(None, in_gaps)][-1:]  # the last is the largest
+    for sentence in [*filter(None, in_gaps)][-1:]:  # the last is the largest
+        trials.report.say(sentence, GAPS)
     if edge is not None:
         held = trials.on([edge.split], trials.report)
-        told.append(_widen_outer(deviations, held, best, form.trial))
-    for sentence in filter(None, told):
-        trials.report.say(sentence)
+        if sentence := _widen_outer(deviations, held, best, form.trial):
+            trials.report.say(sentence)
     if not incomplete.any() or gaps.all():
         return deviations
     if gaps.sum() < FEWEST_INCOMPLETE:

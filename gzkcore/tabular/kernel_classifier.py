@@ -1,7 +1,6 @@
 """Classification on a table with a learned kernel: `fit` chooses every setting."""
 
 import functools
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +9,10 @@ from scipy.special import softmax
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.state import all_or_nothing, forget, holds, labels, stored
-from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_lengths, check_some_rows
-from gzkcore.kernels.base import Kernel
 from gzkcore.learn.classification import (
     ClassifierScore,
     count_labels,
@@ -51,7 +50,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    report_, kernel_, alpha_, model_, encoder_, feature_importances_, n_features_in_
+    report_, kernel_, lengthscales_, alpha_, model_, encoder_, feature_importances_, n_features_in_
         As for `KernelRegressor`.
 
     Examples
@@ -69,25 +68,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         _link=holds(Link),
     )
 
-    # Not inherited: Python's errors about arguments name the class that defines the constructor.
-    def __init__(
-        self,
-        budget: float | None = None,
-        *,
-        form: str = "auto",
-        n_components: int | None = None,
-        kernel: str | Kernel = "auto",
-        max_memory: float | str | None = None,
-        missing: str = "impute",
-        columns: Mapping[Any, Any] | None = None,
-        cv: Any = None,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(
-            budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
-            missing=missing, columns=columns, cv=cv, random_state=random_state,
-        )  # fmt: skip
-
+    @with_remedies
     @all_or_nothing
     def fit(
         self,
@@ -189,6 +170,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             scores[affected] = logs[:, 1:] - logs[:, :1] if scores.shape[1] == 1 else logs
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @with_remedies
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the class of each row: the most probable.
 

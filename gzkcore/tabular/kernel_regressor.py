@@ -1,7 +1,7 @@
 """Regression on a table with a learned kernel: `fit` chooses every setting."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +10,11 @@ from scipy.special import stdtrit
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.state import all_or_nothing, doubles, flag, forget, holds, nothing, stored
-from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings, warn
-from gzkcore.kernels.base import Kernel
 from gzkcore.learn.agop import exact_gradients
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.regression import RegressorScore
@@ -59,10 +59,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         >= 1, the number of centres or features; other forms ignore it. None: a quarter of the rows
         as centres, up to 20,000, or 4,096 features; fewer where memory is short.
     kernel : str or Kernel, default="auto"
-        "auto": the best of several Matern kernels and the Laplacian. "gaussian", "matern",
-        "laplacian", "exponential" or "rational_quadratic": only this one, with learned
-        lengthscales. A Kernel: only this one, for the encoded columns; parameters that are "learn"
-        or "learn-isotropic" are learned, see `learn_kernel`.
+        "auto": the best of several Matern kernels and the Laplacian. "gaussian" (or
+        "rbf"), "matern", "laplacian", "exponential" or "rational_quadratic": only this one, with
+        learned lengthscales. A Kernel: only this one, for the encoded columns; parameters that are
+        "learn" or "learn-isotropic" are learned, see `learn_kernel`.
     max_memory : float or str, optional
         > 0, the estimated number of bytes that the final fit may take beside the table: 2e9, or
         "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available at
@@ -88,6 +88,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         What was tried and chosen, and why; `print` shows it.
     kernel_ : Kernel or None
         The kernel of the encoded columns; None if the mean is predicted.
+    lengthscales_ : dict of str to float
+        The lengthscale of each encoded column, by its name: ``{"age": 1.2, "town=Rome": 30.0}``.
+        Its unit is that of the encoded column, for a number one standard deviation; the longer,
+        the smoother the influence, and inf means none. Empty if the kernel has no lengthscales.
     alpha_ : float or None
     model_ : KernelRidge, RandomFeatureRidgeCV or None
         The model, fitted to encoded columns and standardised targets.
@@ -136,25 +140,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     )
     _lowest: Doubles | None = None  # targets of the fit, see `lowest_of`
 
-    # Not inherited: Python's errors about arguments name the class that defines the constructor.
-    def __init__(
-        self,
-        budget: float | None = None,
-        *,
-        form: str = "auto",
-        n_components: int | None = None,
-        kernel: str | Kernel = "auto",
-        max_memory: float | str | None = None,
-        missing: str = "impute",
-        columns: Mapping[Any, Any] | None = None,
-        cv: Any = None,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(
-            budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
-            missing=missing, columns=columns, cv=cv, random_state=random_state,
-        )  # fmt: skip
-
+    @with_remedies
     @all_or_nothing
     def fit(
         self,
@@ -213,6 +199,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         varies = len(groups.kinds) <= MOST_LENGTHS
         self._deviations = calibrated(choice, groups.of_columns if varies else None)
 
+    @with_remedies
     def predict(self, X: Data, return_std: bool = False, return_gradient: bool = False) -> Any:
         """Predict the targets, and how they change with each column of numbers.
 
@@ -326,18 +313,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         doubt[(factors == 0).any(axis=1)] = np.inf
         return self._in_units(predicted), self._doubted(std, doubt)
 
-    def _told(self, X: Data) -> Doubles:
-        """Return how much the rows tell of the function, as a share of what one at the place would.
-
-        Both are the variance of the function that they take away: 0 far from all rows of the fit, 1
-        or more at each of them, however large the noise is.
-        """
+    def _known(self, X: Data) -> Doubles:
+        """Return the share of the function's variance, without noise, that the rows take away."""
         rows, _ = self._encoded(X)
         if self.model_ is None or self.alpha_ is None:
             return np.ones(len(rows))
         _, std = self.model_.predict(rows, return_std=True)
-        left = left_unknown(np.square(std), self.model_.noise_variance_, self.alpha_)
-        return (1.0 - left) * (1.0 + self.alpha_)
+        return 1.0 - left_unknown(np.square(std), self.model_.noise_variance_, self.alpha_)
 
     def _of_new(
         self, stand_ins: Iterable[Doubles], n_levels: int, unknown: NDArray[np.bool_]

@@ -33,8 +33,8 @@ from sklearn.base import clone
 
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.wording import seconds_told
-from gzkcore.kernels.aliases import as_kernel
+from gzkcore._util.wording import meant, seconds_told
+from gzkcore.kernels.aliases import ALIASES, as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, Examples, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
@@ -44,7 +44,7 @@ from .table_encoder import Groups
 from .trials import ALPHAS, WORTH_A_STEP, Trials, alphas_about
 
 # Kernels that may be asked for by name: their lengthscales can be learned.
-BY_NAME = ("gaussian", "matern", "laplacian", "exponential", "rational_quadratic")
+BY_NAME = tuple(name for name, kernel in ALIASES.items() if kernel.learnable)
 
 FIRST_ALPHAS = ALPHAS[10::2]  # These are tried where no noise was learned, or from too few rows.
 DECADE = 2  # So many alphas are a decade: the step by which they are first tried.
@@ -89,7 +89,8 @@ def searched(kernel: str | Kernel) -> Kernel | None:
         return only
     if kernel not in BY_NAME:
         raise ValueError(
-            f"kernel={kernel!r} is unknown; use one of {('auto', *BY_NAME)}, or a Kernel"
+            f"kernel={kernel!r} is unknown{meant(kernel, BY_NAME)}; use one of "
+            f"{('auto', *BY_NAME)}, or a Kernel"
         )
     only = as_kernel(kernel)
     only.set_params(**dict.fromkeys(only.learnable, "learn"))

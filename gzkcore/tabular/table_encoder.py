@@ -20,7 +20,7 @@ from gzkcore._util.state import all_or_nothing, flag, forget, ints, plain, seque
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import SAME_COLUMNS, check_bool, check_choice, other_columns
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, some_of
 from gzkcore.rows.values import Values, missing_of
 
 from .columns.category import Category
@@ -43,6 +43,7 @@ IMPUTE, RAISE = "impute", "raise"  # what is done about missing values
 # So many known levels, or fewer, are tried in place of a new one. Of more they are chosen in the
 # order of predictions, of which there are so many at most.
 MOST_STAND_INS, MOST_ORDERED = 64, 1024
+MOST_NAMED = 5  # columns, where a warning says their order
 
 
 class Groups(NamedTuple):
@@ -252,12 +253,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not named:
             self._check_width(len(cells), caller)
             if hasattr(self, "feature_names_in_"):
+                order = some_of(self.feature_names_in_.tolist(), MOST_NAMED)
                 warn(
                     f"X does not have valid feature names, but {caller} was fitted with feature "
-                    "names; its columns are assumed to be in the order of the fit; pass a data "
-                    "frame to match them by name",
-                    UserWarning,
+                    f"names; its columns are assumed to be in the order of the fit, {order}; pass "
+                    "a data frame to match them by name"
                 )
+        elif not hasattr(self, "feature_names_in_"):
+            warn(
+                f"X has feature names, but {caller} was fitted without feature names; its columns "
+                "are taken in their order; fit to a data frame to match them by name"
+            )
         rows = []
         for column in self.columns_:
             values = column.read(*(cells[i] for i in column.inputs))

@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from gzkcore._util.arguments import with_remedies
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
@@ -41,7 +42,8 @@ from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
-from gzkcore.kernels.shift_invariant import Matern
+from gzkcore.kernels.learned_parts import IGNORED
+from gzkcore.kernels.shift_invariant import Matern, ShiftInvariantKernel
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import is_number_of_folds
 from gzkcore.passes.streams import map_rows
@@ -98,6 +100,7 @@ class TableLearner(BaseEstimator):
     _means: Doubles
     _scales: Doubles
 
+    @with_remedies
     def __init__(
         self,
         budget: float | None = None,
@@ -152,6 +155,17 @@ class TableLearner(BaseEstimator):
         """What the fit did, and why."""
         check_is_fitted(self)
         return self._report
+
+    @property
+    def lengthscales_(self) -> dict[str, float]:
+        """The lengthscale of each encoded column by its name, in units of that column."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, ShiftInvariantKernel):
+            return {}
+        names = self.encoder_.get_feature_names_out()
+        lengths = np.broadcast_to(1 / np.asarray(self.kernel_.scale()), len(names))
+        lengths = np.where(lengths < IGNORED / 2, lengths, np.inf)
+        return dict(zip(names, lengths.tolist(), strict=True))
 
     # -- fitting ------------------------------------------------------------------------------
 

@@ -227,7 +227,7 @@ def test_no_test(capsys, plain):
     [
         (["--columns", "a,q"], "there is no column 'q'"),
         (["--gamma", "0"], "--gamma must be a positive number; got 0"),
-        (["--kernel", "x"], "--kernel x is unknown to fit; use one of gaussian, "),
+        (["--kernel", "x"], "--kernel x is unknown to fit; use one of exponential, gaussian, "),
         (["--whole", "--features", "5"], "--whole can't be combined with --features 5"),
         (["--centers", "7", "--features", "5"], "--centers 7 can't be combined with --features 5"),
         (["--lat", "a"], "--lat and --lon must be given together"),
@@ -329,6 +329,9 @@ def test_decimal_commas(capsys, plain, options):
     [
         ("a,y\n1,2\n", [], "data.csv has 1 row; at least 20 are needed"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
+        ("Price,y\n1,2\n", ["--target", "PRICE"], "no column 'PRICE'; did you mean 'Price'?"),
+        ("a,y\n1,2\n", ["--target", "y,a"], "no column 'y,a'; these are 2 columns; name one"),
+        ("a,y\n1,2\n", ["--kernel", "Gausian"], "unknown to fit (did you mean 'gaussian'?); use"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "is named twice"),
         ("y\n1\n", [], "data.csv has only the column 'y', the target; add columns to predict from"),

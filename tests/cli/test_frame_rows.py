@@ -12,6 +12,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
+from gzkcore.cli.held_out import gaps_held_out, seconds_in
 from gzkcore.cli.inputs import Inputs
 from gzkcore.learn.held_out import hashed_rows
 from gzkcore.rows.doubts import what_texts_seem
@@ -611,6 +612,75 @@ def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
     assert result["unused"] == ["of"]
 
 
+HOURS = [str(hour) for hour in np.datetime64("2024-01-01T00") + np.arange(0, 1200, 2)]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "groups", "told"),
+    [
+        ("day", None, "120 rows in 5 gaps in time, each a stretch of day"),
+        ("time=1.5d", None, "108 rows in 3 gaps in time, each a stretch of 1.5d"),
+        ("2 weeks", None, "336 rows in 1 gap in time, each a stretch of 2 weeks, 28 % of all"),
+        ("day", "n", "120 rows in 10 gaps in time of single values of n, each a stretch of day"),
+    ],
+)
+def test_gaps_are_held_out(gaps, groups, told):
+    """Those of groups by themselves; what tells groups apart predicts as well."""
+    notes, columns = [], {"time": 2 * HOURS, "n": np.repeat([1, 2], 600), "x": range(1200)}
+    write("data.csv", columns | {"y": np.sin(np.arange(1200))})
+    rows = frame_rows.read_rows(
+        open_table("data.csv"), "y", [*columns], places=False, classify=False, test_fraction=0.1,
+        drop_missing=False, seed=0, report=lambda *_: None, say=notes.append,
+        by=arguments.TestBy(None, groups, gaps),
+    )  # fmt: skip
+    assert notes[-1].startswith(f"held out: {told}")
+    assert ("one says little about others" in notes[-1]) == ("in 1 gap" in told)
+    assert len(rows.y) + len(rows.truth) == 1200
+    assert (rows.inputs.columns, rows.groups, rows.folds) == ([*columns], None, None)
+
+
+def test_a_gap_lies_between_other_rows_of_its_group():
+    rng, groups = np.random.default_rng(0), np.repeat([0, 1, 2], 200)
+    times = rng.uniform(0, 50, 600) + 30 * groups
+    for of in (None, groups):
+        held, n_gaps = gaps_held_out(times, 1.0, of, 0.2, seed=0)
+        assert 0.1 < held.mean() < 0.3
+        stretches = {*zip(np.floor(times[held] - times.min()), groups[held], strict=True)}
+        assert (len(stretches) == n_gaps) == (of is not None)
+        for stretch, group in stretches:
+            inside = (np.floor(times - times.min()) == stretch) & (
+                True if of is None else of == group
+            )
+            assert held[inside].all()
+            beside = times[~held & (True if of is None else of == group)] - times.min()
+            assert beside.min() < stretch < stretch + 1 < beside.max()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("day", 86400), ("2 Weeks", 1209600), ("6h", 21600), ("90min", 5400), ("0.5s", 0.5)],
+)
+def test_lengths_of_gaps(text, seconds):
+    assert seconds_in(text) == seconds
+    for wrong in (f"{text}x", "7", "0h", "-1d", ""):
+        with pytest.raises(ValueError, match="must be a length such as day, week, 6h or 90min"):
+            seconds_in(wrong)
+
+
+@pytest.mark.slow
+def test_a_fit_that_is_tested_by_gaps(capsys):
+    rng = np.random.default_rng(0)
+    walks = [np.convolve(rng.standard_normal(600), np.ones(40), "same") for _ in "ab"]
+    y = np.where(np.arange(600) % 2, *walks)
+    write("data.csv", {"time": HOURS, "place": [*"ab"] * 300, "y": y})
+    given = ["fit", "data.csv", "--target", "y", "--time", "1"]
+    at_random = run(capsys, *given)
+    in_gaps = run(capsys, *given, "--test-gaps", "4d", "--test-groups", "place")
+    assert 1.3 * at_random["methods"][0]["rmse"] < in_gaps["methods"][0]["rmse"]
+    assert in_gaps["columns"] == ["time", "place"]
+    assert not any("holds dates" in note for note in in_gaps["notes"])
+
+
 @pytest.mark.parametrize(("share", "held"), [(0.1, 1), (0.3, 2)])
 def test_one_group_held_out_says_little(plain, share, held):
     few, notes = {name: values[:60] for name, values in plain.items()}, []
@@ -659,6 +729,10 @@ def test_groups_are_told_apart_as_they_are_written(capsys, plain, first):
         (["--test-last", "y"], "--test-last y is the target; name another column"),
         (["--test-groups", "nix"], "there is no column 'nix'; its columns are a, text, one, y"),
         (["--test-last", "a", "--test-groups", "a"], "--test-last can't be combined with --test-g"),
+        (["--test-last", "a", "--test-gaps", "day"], "--test-last can't be combined with --test-g"),
+        (["--test-gaps", "week"], "that predict are none; name one, --test-gaps COLUMN=week"),
+        (["--test-gaps", "a=day"], "needs one column of dates"),
+        (["--test-gaps", "nix=day"], "there is no column 'nix'"),
         (
             ["--test-last", "a", "--test-fraction", "0"],
             "--test-fraction 0, which holds out nothing",

@@ -144,7 +144,7 @@ def test_out_of_memory(capsys, monkeypatch):
 def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     """It is read in passes; with groups, some of its rows are drawn. Both are told."""
     x = np.random.default_rng(0).standard_normal(1000)
-    rows = (f"{a},{'red' if a > 0 else 'blue'},{2 * a}" for a in x)
+    rows = (f"{a},{'red' if a > 0 else 'blue'},{2 * a + a**2}" for a in x)
     Path("data.csv").write_text("a,color,y\n" + "\n".join(rows) + "\n")
     monkeypatch.setattr("gzkcore.rows.frames.available_memory", lambda: 30_000)
     result = run(capsys, "fit", "data.csv", "--target", "y")
@@ -152,6 +152,7 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     n_rows = int(re.search(r"(\d+) of 1,000 rows of data.csv fit into memory", note)[1])
     assert 60 < n_rows < 400
     assert "in passes" in note
+    assert note.endswith("are all that the baselines learn from")
     assert (result["train_rows"], result["folds"]) == (900, None)
     assert 0 < result["test_rows"] < n_rows / 5
     grouped = ["--test-groups", "color", "--test-fraction", "0.5"]
@@ -162,7 +163,7 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "reason"), [
-    ("fits", "No such command 'fits'. Did you mean 'fit'?"),
+    ("fits", "there is no command 'fits' (did you mean 'fit'?); use one of demo, fit, predict"),
     ("fit", "Missing argument 'DATA'. Example: gzkcore fit houses.csv --target price"),
     ("fit d.csv", "Missing option '--target'. d.csv: there is no such file."),
     ("fit d.xlsx", "Missing option '--target'. d.xlsx: there is no such file."),

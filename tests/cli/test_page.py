@@ -3,9 +3,11 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from browser import BROWSER, faults_of, needs_browser
 from commands import QUICK, UNTESTED, files, refuse, run, write
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -16,10 +18,10 @@ from gzkcore.cli import main as cli
 ALWAYS = [
     "Errors beside baselines",
     "Predicted against actual values",
-    "Calibration of intervals",
     "Settings and command",
     "What the fit says",
 ]
+INTERVALS, PROBABILITIES = "Calibration of intervals", "Calibration of probabilities"
 EFFECTS = "Effect of each column, and residuals by column"
 
 
@@ -62,6 +64,7 @@ def check(path, parts):
     assert '<meta name="viewport" content="width=device-width' in read.source
     assert read.count["svg"] == read.source.count('role="img"') >= 2
     assert "#24303c" not in read.source.split("</style>")[1]  # ink would not be seen in the dark
+    assert BROWSER is None or faults_of(path) == []
     return read
 
 
@@ -76,7 +79,7 @@ def test_numbers(capsys, plain):
     arguments = ["data.csv", "--target", "y", *QUICK, "--report", "fit.html"]
     result = run(capsys, "fit", *arguments)
     assert (result["page"], files()) == ("fit.html", ["data.csv", "fit.html", "model.gzk"])
-    read = check("fit.html", [EFFECTS, "Which columns matter"])
+    read = check("fit.html", [INTERVALS, EFFECTS, "Which columns matter"])
     assert {*read.texts["h3"]} == {
         "a", "b", "c", "text", "day, trend", "day, day of the week",
     }  # fmt: skip
@@ -93,7 +96,7 @@ def test_places(capsys, globe):
     write("data.csv", globe)
     arguments = ["--target", "y", *QUICK, "--report", "fit.html"]
     run(capsys, "fit", "data.csv", *arguments, "--lat", "lat", "--lon", "lon")
-    read = check("fit.html", ["Map"])
+    read = check("fit.html", [INTERVALS, "Map"])
     assert any(text.startswith("Errors of 40 held-out rows") for text in read.texts["text"])
     assert any(text.startswith("Standard deviation of a new") for text in read.texts["text"])
     page = Path("fit.html").read_text(encoding="utf-8")
@@ -101,7 +104,7 @@ def test_places(capsys, globe):
     assert widths[0] > 1.8 * max(widths[1:])  # the largest picture, for wide windows
     write("data.csv", globe | {"z": np.random.default_rng(0).normal(size=400) + globe["y"]})
     run(capsys, "fit", "data.csv", *arguments)
-    read = check("fit.html", ["Map", EFFECTS, "Which columns matter"])
+    read = check("fit.html", [INTERVALS, "Map", EFFECTS, "Which columns matter"])
     assert read.texts["h3"] == ["z"]
 
 
@@ -113,7 +116,7 @@ def test_maps_are_hatched_if_nobody_says_no(capsys, globe, shown):
     run(capsys, "fit", "data.csv", "--target", "y", *QUICK, *places, "--report", "fit.html", *shown)
     texts = Page("fit.html").texts["text"]
     assert any(text.startswith("dots: ") for text in texts)
-    assert any("hatched: " in text for text in texts) == (not shown)
+    assert any("hatched:" in text for text in texts) == (not shown)
 
 
 @pytest.mark.slow
@@ -121,7 +124,7 @@ def test_labels(capsys, plain):
     label = np.array(["low", "middle", "high"])[np.digitize(plain["y"], [-0.5, 0.5])]
     write("data.csv", {"a": plain["a"], "b": plain["b"], "label": label})
     run(capsys, "fit", "data.csv", "--target", "label", *QUICK, "--report", "fit.html")
-    read = check("fit.html", [EFFECTS, "Which columns matter"])
+    read = check("fit.html", [PROBABILITIES, EFFECTS, "Which columns matter"])
     assert "Right predictions against their probability" in " ".join(read.texts["text"])
     assert {"low", "middle", "high"} <= {*read.texts["text"]}
 
@@ -132,8 +135,32 @@ def test_without_a_test_no_errors_are_shown(capsys, plain):
     run(capsys, "fit", "data.csv", "--target", "y", *QUICK, *UNTESTED, "--report", "fit.html")
     read = Page("fit.html")
     assert "No rows were held out, so that no errors are known." in read.texts["p"]
-    assert "Calibration of intervals" not in read.texts["h2"]
+    assert INTERVALS not in read.texts["h2"]
     assert EFFECTS in read.texts["h2"]
+
+
+@needs_browser
+def test_a_page_can_be_read_on_a_telephone_and_on_a_broad_screen(capsys, plain):
+    long = np.array(["a level with a long name", "another level", "z"])[np.arange(500) % 3]
+    table = {f"a column with quite a long name {name}": plain[name] for name in "ab"}
+    write("data.csv", table | {"text": long, "y": 1e6 * plain["y"]})
+    run(capsys, "fit", "data.csv", "--target", "y", *QUICK, "--report", "fit.html")
+    assert faults_of("fit.html") == []
+
+
+@needs_browser
+def test_a_browser_finds_what_cannot_be_read():
+    small = '<svg viewBox="0 0 800 9"><text>a</text></svg>'
+    script, broad = "<script>undefined_name</script>", '<p style="width: 900px">broad</p>'
+    Path("fit.html").write_text(f"<body>{script}{broad}{small}</body>")
+    *console, cut, letters, wide = faults_of("fit.html")
+    assert all("undefined_name is not defined" in line for line in console)
+    assert (len(console), cut, wide[:27]) == (
+        2,
+        "400: cut off: P broad",
+        "400: the page is too wide: ",
+    )
+    assert letters.startswith("400: letters of 7.")
 
 
 def test_names_of_pages(capsys, plain):
@@ -165,3 +192,17 @@ def test_the_band_of_an_effect_is_wide_where_another_column_changes_it():
     np.testing.assert_allclose(mean, 0, atol=1e-12)
     np.testing.assert_allclose(high, -low, atol=1e-12)
     np.testing.assert_allclose(high, 0.8 * np.abs(x[:, 0]), atol=1e-12)
+
+
+def test_effects_are_of_the_columns_that_matter_most(monkeypatch):
+    """A column of a small share may be one of them."""
+    shown = []
+    monkeypatch.setattr(page, "effects_of", lambda _, name: shown.append(name) or [])
+    monkeypatch.setattr(page, "MOST_COLUMNS", 2)
+    shares, shuffled = {"a": 0.8, "b": 0.15, "c": 0.05, "none": 0.0}, {"c": 3.0, "a": 2.0, "b": 1.0}
+    model = SimpleNamespace(encoder_=SimpleNamespace(columns_=[]))
+    for verdict in (SimpleNamespace(shuffled=shuffled), None):
+        fit = SimpleNamespace(importances=shares, verdict=verdict, places=None, model=model)
+        fit.rows = SimpleNamespace(classify=False)
+        assert page._effects(fit, lambda *_: None) == ""
+    assert shown == ["c", "a", "a", "b"]

@@ -14,12 +14,15 @@ from gzkcore.cli.show_frame import (
     _about_columns,
     _about_rarer,
     _alike,
+    _in_full,
     _number,
     _rate,
     _row,
     next_step,
+    told_lengths,
 )
 from gzkcore.cli.verdict import _judged_labels, _judged_numbers, _judged_rarer
+from gzkcore.kernels.shift_invariant import Matern
 
 
 @pytest.mark.parametrize(
@@ -162,3 +165,20 @@ def test_the_prediction_to_run_next_reads_files_as_the_fit_did():
     asked.update(decimal_comma=True, encoding="cp850", thousands=".", skip_lines=3)
     told = "--decimal-comma --encoding cp850 --thousands . --skip-lines 3 --output"
     assert next_step(asked) == plain.replace("--output", told)
+
+
+def test_a_kernel_is_written_with_every_number():
+    lengths = np.arange(1.0, 2001) / 3
+    text = _in_full(Matern(length_scale=lengths, nu=1.5))
+    again = eval(text, {"Matern": Matern})
+    np.testing.assert_array_equal(again.length_scale, lengths)
+    assert again.nu == 1.5
+
+
+def test_equal_lengthscales_are_told_once_with_their_columns():
+    lengths = {"a": 18.25, "b": None, "town=Rome": 18.25, "day, sine of the year": 2.0}
+    told = "2: 'day, sine of the year'; 18.25: a, town=Rome; no influence: b"
+    assert told_lengths(lengths) == told
+    assert told_lengths(dict.fromkeys("abc", 18.25)) == "18.25, of all columns"
+    many = told_lengths({f"c{i}": float(i) for i in range(1, 61)})
+    assert many.endswith("; 20: c20; and 40 more, up to 60: c60")

@@ -770,7 +770,7 @@ zonal = {"kernel": Zonal(np.exp)}
     (lambda: fit(np.zeros((0, 3))), ValueError, "X has no rows; pass one or more"),
     (lambda: fit(np.full((4, 3), np.nan)), ValueError, r"Input X contains NaN"),
     (lambda: fit(np.full((4, 3), np.inf)), ValueError, r"Input X contains infinity"),
-    (lambda: fit([["a", "b"]]), ValueError, r"could not convert string to float"),
+    (lambda: fit([["a", "b"]]), ValueError, r"X has the text 'a' in column 0; pass numbers, such as"),
     (lambda: fit(np.ones(3)), ValueError, r"X has one dimension, of 3 values"),
     (lambda: fit().transform(np.ones((2, 4))), ValueError, r"X has 4 features, but .* expecting 3"),
     (

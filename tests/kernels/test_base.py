@@ -191,6 +191,22 @@ def test_resolve_leaves_the_kernel_alone(kernel):
     assert clone(kernel).get_params().keys() == before.keys()
 
 
+def test_a_matern_kernel_of_infinite_smoothness_is_shown_as_gaussian():
+    kernel = Matern(np.inf, 2.0)
+    assert repr(kernel) == "Matern(length_scale=2.0, nu=inf)  # Gaussian"
+    assert clone(kernel).get_params() == kernel.get_params()
+    assert repr(Matern(1.5, 2.0)) == "Matern(length_scale=2.0)"
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian("auto"), Laplacian("auto"), Exponential("auto")], ids=str
+)
+def test_a_rule_that_there_is_not_is_refused_wherever_gamma_is_used(kernel):
+    for call in (kernel.resolve, kernel):
+        with pytest.raises(ValueError, match=r"gamma='auto' is unknown; .* is 1 / n_features"):
+            call(np.eye(3))
+
+
 @pytest.mark.parametrize(
     ("kernel", "wrong", "told"),
     [

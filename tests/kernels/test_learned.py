@@ -417,6 +417,7 @@ def test_more_columns_than_rows():
         ({"kernel": Product([([0], Gaussian("lean")), ([1], Gaussian("learn"))])}, "gamma='lean'"),
         ({"kernel": Matern("lean", "learn")}, "nu='lean' is not a number"),
         ({"kernel": "matrn"}, "did you mean 'matern'"),
+        ({"X": Gaussian("learn")}, r"is a kernel; pass it last: learn_kernel\(X, y, kernel\)"),
     ],
 )
 def test_what_is_refused(change, message):

@@ -1112,7 +1112,7 @@ def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     (X40, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
     (X40, Y40[:39], "X has 40 rows, but y has 39"),
     (X40, None, "requires y"),
-    ([["a", "b"]] * 40, Y40, "numeric"),
+    ([["a", "b"]] * 40, Y40, "has the text 'a' in column 0; pass numbers"),
 ])  # fmt: skip
 def test_bad_rows(X, y, message):
     with pytest.raises(ValueError, match=message):

@@ -191,13 +191,14 @@ def test_values_of_a_grid_may_be_of_any_shape(values, tmp_path):
     ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
     ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
     ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv does not fit 240 rows"),
+    ({"kernel": "guassian"}, ValueError, r"^kernel='guassian' is unknown .did you mean 'gaussian'"),
     ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid has the names \['gama'\]"),
     ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
 ])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):
-        KernelRidgeCV(Gaussian(), **parameters).fit(X, y)
+        KernelRidgeCV(**({"kernel": Gaussian()} | parameters)).fit(X, y)
 
 
 def test_masks_hold_rows_out():

@@ -18,6 +18,35 @@ special = reference.special
 POINTS = [Fraction(-1), Fraction(-3, 5), Fraction(0), Fraction(3, 10), Fraction(1, 2), Fraction(1)]
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: special.alpha(-1, 3), "degree=-1 is too small; use 0 or more"),
+        (lambda: special.alpha(2, 0), "dim=0 is too small; use 1 or more"),
+        (lambda: special.gegenbauer(-1, 3, 0.5), "degree=-1"),
+        (lambda: special.gegenbauer(2, -1, 0.5), "dim=-1"),
+        (lambda: special.rodrigues(-1, 3, 0.5), "degree=-1"),
+        (lambda: special.mu(0, -1, 3), "power=-1"),
+        (lambda: special.sphere_area(-1), "dim=-1"),
+        (lambda: special.orthogonality(1, -2, 3), "other=-2"),
+        (lambda: special.orthogonality(1, 1, 1), "dim=1 is too small; use 2 or more"),
+        (lambda: reference.harmonics.n_harmonics(-1, 3), "degree=-1"),
+        (lambda: reference.harmonics.spherical_harmonics([[1.0, 0.0]], -1), "degree=-1"),
+        (lambda: reference.fast_sums.legendre_function(1, 2, 0.5), "degree=1 .* use 2 or more"),
+        (lambda: reference.fast_sums.harmonic_adjoint([1.0], [[0, 0, 1]], -1), "degree=-1"),
+        (lambda: reference.kernels.polynomial([1], [2], -1, 1, 1), "degree=-1"),
+        (lambda: reference.kernels.arc_cosine([1], [2], -1), "order=-1"),
+        (lambda: reference.kernels.neural_tangent([1], [2], -1), "depth=-1"),
+        (lambda: reference.series.gegenbauer_series(None, 3, -1), "degree=-1"),
+        (lambda: reference.sketch.tensor_sketch_variance([1], [2], -1, 4), "degree=-1"),
+        (lambda: reference.polysketch.poly_sketch_variance([1], [2], 0, 4, 4), "degree=0"),
+    ],
+)
+def test_numbers_for_which_a_formula_has_no_meaning_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
 def test_alpha_in_one_and_two_dimensions():
     assert [special.alpha(degree, 1) for degree in range(6)] == [1, 1, 0, 0, 0, 0]
     assert [special.alpha(degree, 2) for degree in range(6)] == [1, 2, 2, 2, 2, 2]

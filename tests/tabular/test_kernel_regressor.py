@@ -63,7 +63,7 @@ def test_scikit_learn_agrees(estimator, check, monkeypatch):
 
 @pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
 def test_errors_name_the_class_that_was_called(learner):
-    with pytest.raises(TypeError, match=rf"^{learner.__name__}\.__init__\(\) got an unexpected"):
+    with pytest.raises(TypeError, match=rf"^{learner.__name__} has no parameter 'alpha'; it has"):
         learner(alpha=1.0)
     X = gaussian(40, 3)
     model = learner(cv=2, random_state=0).fit(X, X[:, 0] > 0)
@@ -103,12 +103,12 @@ def test_a_form_beyond_memory_is_an_error(options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["gaussian", "matern", "laplacian", "exponential", "rational_quadratic"]
+    "name", ["gaussian", "rbf", "matern", "laplacian", "exponential", "rational_quadratic"]
 )
 def test_a_kernel_that_is_asked_for_by_name(name):
     X, y = waves(300)
     model = KernelRegressor(kernel=name, random_state=0).fit(X, y)
-    wanted = name.replace("_", "")
+    wanted = "gaussian" if name == "rbf" else name.replace("_", "")
     assert type(model.kernel_).__name__.lower() in (wanted, "matern")
     names = {plain_name(each.kernel).lower().partition(" ")[0] for each in model.report_.candidates}
     assert names <= {wanted, "gaussian"}
@@ -133,12 +133,40 @@ def test_a_kernel_of_numbers_is_used_as_it_is(tmp_path):
     ({"form": "tree"}, "form='tree'.*'auto', 'whole', 'centers', 'features'"),
     ({"form": "centers", "n_components": 0}, "n_components=0.*>= 1"),
     ({"budget": 0}, "budget=0"),
-    ({"kernel": "polynomial"}, "kernel='polynomial'.*'auto', 'gaussian'"),
+    ({"form": "center"}, r"form='center' is unknown \(did you mean 'centers'\?\); use"),
+    ({"kernel": "polynomial"}, "kernel='polynomial'.*'auto', .*'gaussian'"),
+    ({"kernel": "RBF"}, r"kernel='RBF' is unknown \(did you mean 'rbf'\?\); use one of"),
     ({"kernel": Gaussian}, "kernel=Gaussian is a class; use an instance"),
 ])  # fmt: skip
 def test_forms_and_kernels_that_there_are_not(options, error):
     with pytest.raises((TypeError, ValueError), match=error):
         KernelRegressor(**options).fit(*waves(60))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "b", "1"], "per row of X: 'a' is text; for labels use .* KernelClassifier$"),
+        (["3 EUR", "4 EUR", "5"], "per row of X: '3 EUR' is text; write the numbers alone"),
+        ("price", "y='price' is not an array; pass one number"),
+    ],
+)
+def test_targets_of_text_are_named(y, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        KernelRegressor().fit(gaussian(3, 2), y)
+
+
+def test_lengthscales_have_the_names_of_encoded_columns():
+    X = gaussian(60, 2)
+    town = np.array(["Rome", "Oslo", "Bonn"] * 20)
+    table = pd.DataFrame({"age": X[:, 0], "town": town, "size": X[:, 1]})
+    kernel = Gaussian([0.5, 0.02, 0.02, 0.02, 2.0])
+    model = KernelRegressor(kernel=kernel, random_state=0).fit(table, X[:, 0] + (town == "Rome"))
+    lengths = {"age": 1.0, "town=Bonn": 5.0, "town=Oslo": 5.0, "town=Rome": 5.0, "size": 0.5}
+    assert model.lengthscales_ == pytest.approx(lengths)
+    alike = KernelRegressor(kernel=Matern(1.5, 2.0), random_state=0).fit(table, np.sin(X[:, 0]))
+    assert alike.lengthscales_ == dict.fromkeys(lengths, 2.0)
+    assert KernelRegressor().fit(table, np.ones(60)).lengthscales_ == {}  # the mean is predicted
 
 
 def test_a_classifier_of_numbers_says_which_class_predicts_them():

@@ -184,6 +184,17 @@ def test_columns_are_found_by_name_in_any_order():
         encoder.transform(renamed)
 
 
+def test_rows_with_names_where_the_fit_had_none_or_without_are_told():
+    table = pd.DataFrame({"a": [1.0, 2.0, 5.0], "b": [3.0, 1.0, 2.0]})
+    encoder = TableEncoder().fit(table)
+    with pytest.warns(UserWarning, match="in the order of the fit, a, b; pass a data frame"):
+        Z = encoder.transform(table.to_numpy())
+    assert_array_equal(Z, encoder.transform(table))
+    encoder.fit(table.to_numpy())
+    with pytest.warns(UserWarning, match="was fitted without feature names; its columns are taken"):
+        assert_array_equal(encoder.transform(table), Z)
+
+
 def test_places_all_over_the_globe_become_points_of_the_sphere():
     rng = np.random.default_rng(0)
     degrees = np.column_stack([
@@ -635,7 +646,7 @@ def test_one_dimension_is_told_how_to_become_two():
 
 
 def test_labels_are_for_a_classifier():
-    with pytest.raises(ValueError, match="to float: 'dry'; for labels use a classifier"):
+    with pytest.raises(ValueError, match="'dry' is text; for labels use a classifier"):
         KernelRegressor().fit(np.arange(3.0)[:, None], ["dry", "wet", "dry"])
 
 

@@ -4,7 +4,6 @@ Cells make a column of the first kind whose `of` takes them, or of a kind that a
 What is done to columns is said in the order of the table, too.
 """
 
-import difflib
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.state import check_fields, check_rest, state_of
-from gzkcore._util.wording import counted, in_list
+from gzkcore._util.wording import counted, in_list, nearest
 from gzkcore.rows.degrees import AXES
 from gzkcore.rows.values import missing_of, texts_of
 
@@ -53,8 +52,8 @@ def check_chosen(chosen: Any, names: Sequence[str], named: bool) -> dict[str, An
     for column, kind in (chosen or {}).items():
         name = str(column) if named else _numbered(column)
         if name not in known:
-            close = difflib.get_close_matches(str(column), names, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"there are {_some(names)}"
+            near = nearest(column, names)
+            remedy = f"did you mean {near!r}?" if near else f"there are {_some(names)}"
             raise ValueError(f"columns has {column!r}, which is no column of X; {remedy}")
         if name in kinds:
             raise ValueError(f"columns has {name!r} twice; choose one kind")
