@@ -107,6 +107,16 @@ class WithParts(BaseEstimator):
         return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(pairs)}
 
 
+def column_scales(kernel: Kernel, width: int) -> Doubles:
+    """Return the factor by which a kernel, or its part, multiplies each column."""
+    if not isinstance(kernel, OfParts):
+        return np.asarray(np.broadcast_to(kernel.scale(), width), dtype=np.float64)
+    scales = np.zeros(width)
+    for index, part in kernel.parts_of(width):
+        scales[index] = np.maximum(scales[index], column_scales(part, len(index)))
+    return scales
+
+
 def _pairs(parts: Any) -> list[tuple[PartColumns, str | Kernel]]:
     """Return parts as a list of (columns, kernel), or raise."""
     try:

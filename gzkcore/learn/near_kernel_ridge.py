@@ -7,12 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lstsq
+from sklearn.base import clone
 
 from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import (
     all_or_nothing,
     doubles,
     floats,
+    has,
     holds,
     ints,
     nothing,
@@ -22,7 +24,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.threads import limit_blas
-from gzkcore._util.typing import Data, Doubles, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_not_negative, dense
 from gzkcore.features.base import check_unit
 from gzkcore.kernels.aliases import WithKernel
@@ -38,11 +40,13 @@ from gzkcore.solve.near_rows import NearRows
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
+from .agop import exact_gradients
 from .regression import Regressor
 from .whole_kernel import check_not_source, directions_of, others_of
 
 __all__ = ["NearKernelRidge"]
 
+SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
 SCALE_ROWS = 2000  # The prior scale is estimated from so many rows.
 
 
@@ -66,8 +70,11 @@ class NearKernelRidge(WithKernel, Regressor):
     trend : {"constant", "linear"} or array-like of int or str, optional
         What is subtracted from y first, by least squares on all rows: a constant, or an intercept
         and a slope along each column, or along the columns of these numbers or names.
+    smooth : regressor, optional
+        What is subtracted next: this regressor, fitted to 4,096 rows at random. Near rows, which
+        are the other rows, predict what it leaves. It averages noise over more rows than are near.
     random_state : int, RandomState, Generator or None, default=None
-        Random seed of the rows that lengths and scale are learned from.
+        Random seed of the rows that lengths and scale are learned from, and `smooth` is fitted to.
 
     Attributes
     ----------
@@ -76,7 +83,9 @@ class NearKernelRidge(WithKernel, Regressor):
     alpha_ : float
     noise_variance_ : float or ndarray of shape (n_targets,)
     X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The training rows, without those of weight 0.
+        The training rows, without those of weight 0, and those of `smooth_`.
+    smooth_ : regressor
+        Only with `smooth`.
     intercept_ : float or ndarray of shape (n_targets,)
     trend_coef_ : ndarray of shape (n_features,) or (n_features, n_targets)
         The slopes, 0 for columns without one; only where the trend has some.
@@ -127,6 +136,8 @@ class NearKernelRidge(WithKernel, Regressor):
     _state = stored(
         kernel_=holds(Kernel),
         alpha_=number(0),
+        smooth=(has("predict") | nothing()).if_there(),
+        smooth_=has("predict").if_there(),
         X_fit_=floats("n", "n_features_in_") | ints("n", below="n_features_in_"),
         intercept_=number() | doubles("t"),
         trend_coef_=(doubles("n_features_in_") | doubles("n_features_in_", "t")).if_there(),
@@ -137,6 +148,8 @@ class NearKernelRidge(WithKernel, Regressor):
         _count=whole(1),
     )
 
+    _groups: Integers | None = None  # numbers of columns that share a length
+
     def __init__(
         self,
         kernel: str | Kernel = "gaussian",
@@ -144,12 +157,14 @@ class NearKernelRidge(WithKernel, Regressor):
         *,
         n_neighbors: int = 50,
         trend: str | ArrayLike | None = None,
+        smooth: Any = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.trend = trend
+        self.smooth = smooth
         self.random_state = random_state
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -178,12 +193,34 @@ class NearKernelRidge(WithKernel, Regressor):
                 f"kernel={self.kernel!r} has no scaled columns, in which rows are near or far; use "
                 "a Kernel with lengthscales, or KernelRidge"
             )
-        rows = TrainingRows.of(*reader.gather(self))
-        self.X_fit_, self._noise = rows.X, rows.noise
-        self._y = rows.y.reshape(-1, *self._target_shape).copy()
-        rng, left = generator(self.random_state), self._set_trend()
+        rows, rng = TrainingRows.of(*reader.gather(self)), generator(self.random_state)
+        self._set_rows(rows)
+        if self.smooth is not None:
+            rows = self._fit_smooth(rows, rng)
+            self._set_rows(rows)
+        left = self._left()
         self.kernel_, self.alpha_ = self._learned(kernel, rows, left, names, rng)
         self._set_scale(rng)
+
+    def _set_rows(self, rows: TrainingRows) -> None:
+        self.X_fit_, self._noise = rows.X, rows.noise
+        self._y = rows.y.reshape(-1, *self._target_shape).copy()
+        if not hasattr(self, "smooth_"):
+            self._set_trend()
+
+    def _fit_smooth(self, rows: TrainingRows, rng: np.random.Generator) -> TrainingRows:
+        """Fit the smooth part to some rows; return the others."""
+        order = rng.permutation(len(self._y))
+        some, others = np.sort(order[:SMOOTH_ROWS]), np.sort(order[SMOOTH_ROWS:])
+        if not others.size:
+            raise ValueError(
+                f"smooth={self.smooth!r} is fitted to {SMOOTH_ROWS:,} rows, and near rows are "
+                f"others, but X has {len(order):,}; pass more rows, or smooth=None"
+            )
+        left = self._left()[some].reshape(-1, *self._target_shape)
+        weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
+        self.smooth_ = clone(self.smooth).fit(rows.X[some], left, **weight)
+        return rows.part(others)
 
     def _learned(
         self, kernel: Kernel, rows: TrainingRows, left: Doubles, names: Any, rng: Any
@@ -193,14 +230,14 @@ class NearKernelRidge(WithKernel, Regressor):
             check_unit(rows.X)
         if asks_targets(kernel) or self.alpha is None:
             to_learn = kernel if asks_targets(kernel) else rows.resolve(kernel, names)
-            examples = Examples(rows.X, left, rows.weight, names)
+            examples = Examples(rows.X, left, rows.weight, names, self._groups)
             with contextlib.suppress(ConstantTargetsError):
                 found = learned_near(to_learn, examples, random_state=rng)
                 return found.kernel, found.noise if self.alpha is None else float(self.alpha)
         return rows.resolve(kernel, names), 1.0 if self.alpha is None else float(self.alpha)
 
-    def _set_trend(self) -> Doubles:
-        """Fit the trend by least squares; return what it leaves of the targets."""
+    def _set_trend(self) -> None:
+        """Fit the trend by least squares."""
         y, trend = self._y.reshape(len(self._y), -1), Trend.of(self._trend, self.X_fit_)
         constant = np.zeros(y.shape[1])
         if trend is not None:
@@ -213,7 +250,10 @@ class NearKernelRidge(WithKernel, Regressor):
             if trend.places.size:
                 self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
         self.intercept_ = constant.reshape(self._target_shape)[()]
-        return y - self._of_trend(self.X_fit_)
+
+    def _left(self) -> Doubles:
+        """Return what trend and smooth part leave of the targets, (n, n_targets)."""
+        return self._y.reshape(len(self._y), -1) - self._smooth_part(self.X_fit_)
 
     def _set_scale(self, rng: np.random.Generator) -> None:
         """Estimate the prior scale from rows that are left out one by one."""
@@ -222,18 +262,20 @@ class NearKernelRidge(WithKernel, Regressor):
         errors = self._near.y[some] - mean
         self._scale = (np.square(errors) / variance[:, None]).mean(axis=0)
 
-    def _of_trend(self, X: Rows) -> Doubles:
-        """Return the values of the trend, of shape (n, n_targets)."""
+    def _smooth_part(self, X: Rows) -> Doubles:
+        """Return the values of trend and smooth part, of shape (n, n_targets)."""
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
             values += X @ self.trend_coef_.reshape(X.shape[1], -1)
+        if hasattr(self, "smooth_"):
+            values += self.smooth_.predict(X).reshape(values.shape)
         return values
 
     @functools.cached_property
     def _near(self) -> NearRows:
         """The rows, with their index."""
-        left = self._y.reshape(len(self._y), -1) - self._of_trend(self.X_fit_)
-        return NearRows(self.kernel_, self.X_fit_, left, self._noise, self.alpha_, self._count)
+        rows = self.X_fit_, self._left(), self._noise
+        return NearRows(self.kernel_, *rows, self.alpha_, self._count)
 
     def _outdate(self) -> None:
         self.__dict__.pop("_near", None)
@@ -250,9 +292,10 @@ class NearKernelRidge(WithKernel, Regressor):
 
     @all_or_nothing
     def update(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to a fit, and return self; kernel, alpha and scale stay as they were.
+        """Add rows to a fit, and return self; all that was learned stays as it was.
 
-        The trend is that of all rows. Rows are indexed again at the next prediction.
+        That is the trend, the smooth part, the kernel, alpha and the scale. Rows are indexed again
+        at the next prediction.
 
         Parameters
         ----------
@@ -270,7 +313,6 @@ class NearKernelRidge(WithKernel, Regressor):
         self.X_fit_ = stack([self.X_fit_, valid_rows(new.X)])
         self._y = np.concatenate([self._y, new.y.reshape(-1, *self._target_shape)])
         self._outdate()
-        self._set_trend()
         return self
 
     @all_or_nothing
@@ -287,7 +329,6 @@ class NearKernelRidge(WithKernel, Regressor):
         self.X_fit_, self._y = self.X_fit_[kept], self._y[kept]
         self._noise = None if self._noise is None else self._noise[kept]
         self._outdate()
-        self._set_trend()
         return self
 
     def predict(
@@ -329,6 +370,13 @@ class NearKernelRidge(WithKernel, Regressor):
         if hasattr(self, "trend_coef_"):
             own = self.trend_coef_.reshape(X.shape[1], -1)
             slopes += np.einsum("ipc,cq->iqp", directions, own)
+        if hasattr(self, "smooth_"):
+            own = exact_gradients(self.smooth_, X)
+            if own is None:
+                raise ValueError(
+                    f"smooth={self.smooth_!r} has no exact derivatives; use a KernelRidge, or None"
+                )
+            slopes += np.einsum("iqc,ipc->iqp", own, directions)
         if variances is None:
             return [slopes]
         return [slopes, np.sqrt(self._scale[:, None] * variances[:, None])]
@@ -336,7 +384,7 @@ class NearKernelRidge(WithKernel, Regressor):
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         X = self._new_rows(X)
         mean, variance = self._near.predict(X)
-        return mean + self._of_trend(X), variance[:, None] * self._scale if return_std else None
+        return mean + self._smooth_part(X), variance[:, None] * self._scale if return_std else None
 
     def _new_rows(self, X: Any) -> Rows:
         X = valid_rows(X)

@@ -198,9 +198,8 @@ def _about_as_good(squares: Doubles, others: Doubles, *, few: bool) -> NDArray[n
 
 def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candidate]:
     """Return the best kernel beside a linear trend, and the same with lengths for what is left."""
-    slopes = np.sort(np.append(groups.columns_of("number"), groups.columns_of("date")))
-    slopes = slopes[np.ptp(trials.X[:, slopes], axis=0) > 0]
-    if not slopes.size:
+    slopes = slopes_of(groups, trials.X)
+    if slopes is None:
         return []
     n_free = Trend.along(slopes, trials.X).n_free
     if trials.n_fitted < ROWS_PER_SLOPE * n_free:
@@ -210,7 +209,7 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
         )
         return []
     beside = replace(best, slopes=slopes)
-    kernel = _to_learn(best.kernel)
+    kernel = to_learn(best.kernel)
     if kernel is None or trials.n_fitted >= FEW:
         return [beside]
     shared = groups.of_columns if np.ndim(best.kernel.scale()) else None
@@ -224,7 +223,14 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
     return [beside, replace(beside, kernel=kernels[0], of_splits=kernels[1:], longer=1.0)]
 
 
-def _to_learn(kernel: Kernel) -> Kernel | None:
+def slopes_of(groups: Groups, X: Doubles) -> Integers | None:
+    """Return the columns of a linear trend, those of numbers and dates that vary; None of none."""
+    slopes = np.sort(np.append(groups.columns_of("number"), groups.columns_of("date")))
+    slopes = slopes[np.ptp(X[:, slopes], axis=0) > 0]
+    return slopes if slopes.size else None
+
+
+def to_learn(kernel: Kernel) -> Kernel | None:
     """Return a kernel of the search with its lengths to be learned; None of other kernels."""
     if not isinstance(kernel, Matern | Laplacian):
         return None

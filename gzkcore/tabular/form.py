@@ -1,9 +1,10 @@
-"""The form of a model: the whole kernel, the kernel on centres, or features.
+"""The form of a model: the whole kernel, the kernel on centres, features, or near rows.
 
 The error decides between the whole kernel and features, its cost on all rows and the memory between
 these and centres.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.held_out import TrainTest
 from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.solve.cost import Room
 from gzkcore.solve.posterior import NEAR_FROM
@@ -23,9 +25,10 @@ from gzkcore.solve.products import expects_linear_time
 
 from .extrapolation import Edge
 from .report import Candidate
+from .table_encoder import Groups
 from .trials import TOL, Trials
 
-FORMS = AUTO, WHOLE, CENTERS, FEATURES = "auto", "whole", "centers", "features"
+FORMS = AUTO, WHOLE, CENTERS, FEATURES, NEAR = "auto", "whole", "centers", "features", "near"
 MOST_FEATURES, FEWEST_FEATURES = 4096, 256  # Features are tried up to the first, down to the other.
 LEAST_FEATURES = 32  # Where there is room for no other form, features are tried down to so many.
 FEATURES_WIN = 0.99  # Features are taken if their error is below this share of the whole kernel's.
@@ -34,21 +37,25 @@ FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000  # Numbers of centres are between th
 
 @dataclass
 class Form:
-    """A form of the model: features, centres, or the whole kernel."""
+    """A form of the model: features, centres, near rows, or the whole kernel."""
 
     alpha: float
     seed: int
     features: int | None = None
     centers: int | None = None
-    slopes: Integers | None = None  # the columns of a linear trend beside the whole kernel
+    near: int | None = None  # the number of near rows
+    slopes: Integers | None = None  # of a linear trend beside the whole kernel or near rows
+    smooth: Any = None  # a regressor, of which near rows predict what it leaves
 
     @property
     def is_whole(self) -> bool:
         """Whether the model is the whole kernel."""
-        return self.features is None and self.centers is None
+        return self.features is None and self.centers is None and self.near is None
 
     def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
         """Return an unfitted model of so many rows."""
+        if self.near is not None:
+            return self._near_rows(kernel, self.alpha)
         if self.features is not None:
             width = min(max(1, self.features // 2) if rough else self.features, n_rows)
             features = NystromFeatures(kernel, width, random_state=self.seed)
@@ -63,6 +70,18 @@ class Form:
         if rough:  # its variances are of the kind that those of all rows are, of which it has 4/5
             ridge._near_from = 4 * NEAR_FROM // 5
         return ridge
+
+    def learner(self, kernel: Kernel, groups: Groups | None) -> NearKernelRidge:
+        """Return a model of near rows that learns alpha, and lengths by groups of columns."""
+        model = self._near_rows(kernel, None)
+        model._groups = None if groups is None else groups.of_columns
+        return model
+
+    def _near_rows(self, kernel: Kernel, alpha: float | None) -> NearKernelRidge:
+        return NearKernelRidge(
+            kernel, alpha, n_neighbors=self.near or 1, trend=self.slopes, smooth=self.smooth,
+            random_state=self.seed,
+        )  # fmt: skip
 
     def trial(self, kernel: Kernel, n_rows: int) -> Any:
         """Return an unfitted model of some rows: of half the features."""
@@ -134,6 +153,17 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
         few = f"{count:,} features, since there is no room for more."
         return Form(best.alpha, seed, features=count), few
     raise room.too_little()
+
+
+def expected_error(trials: Trials, best: Candidate, form: Form, n_rows: int) -> float:
+    """Return what the error of a form fitted to so many rows may be, as twice the rows lower it."""
+    halves = trials.on(trials.halved().splits)
+    half = halves.run(best, np.array([best.alpha]))
+    if half is None or half.error <= best.error:
+        return best.error
+    count = min(n_rows, form.features or form.centers or n_rows)
+    doublings = max(0.0, math.log2(count / trials.n_fitted))
+    return float(best.error * (best.error / half.error) ** doublings)
 
 
 def _better_features(room: Room, trials: Trials, best: Candidate) -> tuple[Form, str] | None:

@@ -43,6 +43,7 @@ from gzkcore.features.base import plain_output
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.learned_parts import IGNORED
+from gzkcore.kernels.product import column_scales
 from gzkcore.kernels.shift_invariant import Matern, ShiftInvariantKernel
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import is_number_of_folds
@@ -57,8 +58,9 @@ from .columns.left_out import LeftOut
 from .copies import about_copies, doubt_copies
 from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
-from .form import AUTO, FORMS, Choice, Form, asked_form, best_form
+from .form import AUTO, FORMS, NEAR, Choice, Form, asked_form, best_form, expected_error
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
+from .near_form import NearForms, NearTrial
 from .report import Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
@@ -288,7 +290,9 @@ class TableLearner(BaseEstimator):
         best = _chosen(trials, kernel, None if one_length else groups, of, rng)
         if best is None:
             return
-        form, edge = self._form(table, trials, best, seconds), None
+        of_columns = None if one_length else groups
+        form, best, trials = self._form(table, trials, best, seconds, of_columns, kernel)
+        edge = None
         by_blocks = of == "y" and not one_length and form.is_whole and table.at_random(self.cv)
         if by_blocks:
             edge = Edge.of(trials, groups, best)
@@ -298,7 +302,7 @@ class TableLearner(BaseEstimator):
             report.say(edge.sentence(error, best, at_random))
             form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(candidate.chosen for candidate in report.candidates)
-        if best.chosen and not form.is_whole:
+        if best.chosen and not (form.is_whole or form.near):
             report.say("The errors are those of the whole kernel, which this model approximates.")
         self._on_progress("calibrating", None, "")
         incomplete = self.encoder_.incomplete(table.X)
@@ -307,7 +311,7 @@ class TableLearner(BaseEstimator):
         self.kernel_ = best.kernel
         model = form.model(best.kernel, table.n_all)
         self._on_progress("fitting", None, "")
-        if form.features is None:
+        if form.features is None and form.near is None:
             model._listener = _by_residuals(self._on_progress)
         self.model_ = _fitted(model, table, report)
         vars(self.model_).pop("_listener", None)
@@ -317,31 +321,55 @@ class TableLearner(BaseEstimator):
     def _importances(self, variances: Doubles) -> Doubles:
         """Return the share of each input column in the mean squared change of the function."""
         sources, model = self.encoder_.sources_, self.model_
-        kernel: Any = self.kernel_
-        rates = np.broadcast_to(np.square(kernel.scale()), sources.size)
-        if hasattr(model, "trend_coef_"):
-            slopes = model.trend_coef_.reshape(sources.size, -1)
-            prior = np.mean(model.noise_variance_) / self.alpha_
-            rates = prior * rates + np.square(slopes).mean(axis=1)
+        rates = _rates(model, self.kernel_, sources.size)
+        if hasattr(model, "smooth_"):
+            rates = rates + _rates(model.smooth_, model.smooth_.kernel_, sources.size)
         sums = np.bincount(sources, rates * variances, minlength=self.n_features_in_)
         shares: Doubles = sums / sums.sum()
         for column in self.encoder_.columns_:  # those of a place are all of its latitude
             shares[column.inputs] = shares[column.inputs[0]] / len(column.inputs)
         return shares
 
-    def _form(self, table: TableRows, trials: Trials, best: Candidate, seconds: float) -> Form:
-        """Return the form that is best within the seconds and bytes that it may take."""
+    def _form(
+        self,
+        table: TableRows,
+        trials: Trials,
+        best: Candidate,
+        seconds: float,
+        groups: Groups | None,
+        kernel: Kernel | None,
+    ) -> tuple[Form, Candidate, Trials]:
+        """Return the form that is best within the seconds and bytes that it may take.
+
+        And the model that was chosen for it, with the trials that judged it: those of near rows
+        have all rows. `kernel` is the only one to try.
+        """
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
-        form, why = (
-            best_form(room, trials, best, seconds)
-            if self.form == AUTO
-            else asked_form(self.form, self.n_components, room, trials, best)
-        )
+        near = NearForms(table, trials, best, groups, kernel)
+        if self.form == NEAR:
+            chosen: Any = near.best(self.n_components)
+            why = f'{chosen.sentence()}, as form="near" says.'
+        else:
+            form, why = (
+                best_form(room, trials, best, seconds)
+                if self.form == AUTO
+                else asked_form(self.form, self.n_components, room, trials, best)
+            )
+            chosen = NearTrial(best.kernel, form, best)
+            if self.form == AUTO and near.may_be_better():
+                other, expected = near.best(), expected_error(trials, best, form, table.n_all)
+                if other.candidate.error < expected:
+                    chosen = other
+                    why = (
+                        f"{other.sentence()}. Their error is {other.candidate.error:#.3g}; that of "
+                        f"the whole kernel is expected to be {expected:#.3g}."
+                    )
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
-        return form
+        is_near = chosen.form.near is not None
+        return chosen.form, chosen.candidate, near.trials if is_near else trials
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""
@@ -389,6 +417,17 @@ class TableLearner(BaseEstimator):
     def _in_units(self, predicted: Doubles) -> Doubles:
         """Return predictions of the model in units of the targets, of shape (n, n_targets)."""
         return predicted.reshape(len(predicted), -1) * self._scales + self._means
+
+
+def _rates(model: Any, kernel: Any, width: int) -> Doubles:
+    """Return the mean squared slopes of a model along encoded columns, by its kernel's scales."""
+    rates = np.square(column_scales(kernel, width))
+    alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
+    if alpha > 0:
+        rates = rates * np.mean(model.noise_variance_) / alpha
+    if hasattr(model, "trend_coef_"):
+        rates = rates + np.square(model.trend_coef_.reshape(width, -1)).mean(axis=1)
+    return rates
 
 
 def standardised(learner: TableLearner, Y: Doubles) -> Doubles:

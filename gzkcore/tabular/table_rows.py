@@ -116,6 +116,7 @@ class TableRows:
         if groups is None and (cv is None or is_number_of_folds(cv)):
             groups = copies_of(self.X, self.Y)
             self.holds_copies_together = groups is not None
+            self._groups = groups
         if cv is None:
             return self._random_splits(groups, most, rng)
         if not is_number_of_folds(cv):
@@ -131,6 +132,14 @@ class TableRows:
             (at_most(train, most - n_test, rng), at_most(test, n_test, rng))
             for train, test in splits
         ]
+
+    def all_others(self, test: Integers) -> TrainTest:
+        """Return all rows but some, and these: no other row of their groups."""
+        out = np.zeros(self.n_rows, dtype=bool)
+        out[test] = True
+        if self._groups is not None:
+            out |= np.isin(self._groups, self._groups[test])
+        return np.flatnonzero(~out), test
 
     def _random_splits(
         self, groups: Integers | None, most: int, rng: np.random.Generator
