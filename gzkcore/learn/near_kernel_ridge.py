@@ -63,9 +63,10 @@ class NearKernelRidge(WithKernel, Regressor):
         >= 0, the variance of the noise over that of f. None: learned from near rows.
     n_neighbors : int, default=50
         m >= 1: the accuracy and the cost.
-    trend : {"constant", "linear"} or array-like of int or str, optional
-        What is subtracted from y first, by least squares on all rows: a constant, or an intercept
-        and a slope along each column, or along the columns of these numbers or names.
+    trend : {"constant", "linear"}, array-like of int or str, or None, default="constant"
+        What is subtracted from y first, by least squares on all rows: the mean, or an intercept
+        and a slope along each column, or along the columns of these numbers or names. None:
+        nothing, for targets about 0.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the rows that lengths and scale are learned from.
 
@@ -143,7 +144,7 @@ class NearKernelRidge(WithKernel, Regressor):
         alpha: float | None = None,
         *,
         n_neighbors: int = 50,
-        trend: str | ArrayLike | None = None,
+        trend: str | ArrayLike | None = CONSTANT,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
