@@ -268,7 +268,7 @@ class NearKernelRidge(WithKernel, Regressor):
         if self._noise is not None or new.noise is not None:
             both = (self._noise, len(self._y)), (new.noise, len(new.y))
             self._noise = np.concatenate([np.ones(m) if N is None else N for N, m in both])
-        self.X_fit_ = stack([self.X_fit_, valid_rows(new.X)])
+        self.X_fit_ = stack([self.X_fit_, self._new_rows(new.X)])
         self._y = np.concatenate([self._y, new.y.reshape(-1, *self._target_shape)])
         self._outdate()
         self._set_trend()
