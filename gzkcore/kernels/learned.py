@@ -285,11 +285,7 @@ def learned(
     search = _Search(candidates(kernel), examples, rows, settled)
     with limit_blas(1):  # whose bits depend on its threads
         search.run(None if start is None else start._end, below)
-    if search.end.value >= HOPELESS:
-        raise ValueError(
-            f"kernel={kernel!r} has values up to {search.part.largest:.3g} on X, so that K plus "
-            "the noise is singular to rounding; scale the columns of X, or the weights of a Sum"
-        )
+    check_hope(kernel, search.part, search.end)
     rows = search.rows
     if further is not None and further.size:
         with limit_blas(1):
@@ -304,6 +300,15 @@ def learned(
         rows=rows,
         _end=search.end,
     )
+
+
+def check_hope(kernel: Kernel, part: LearnedPart, end: SearchPoint) -> None:
+    """Raise ValueError where a search has ended without one positive definite matrix."""
+    if end.value >= HOPELESS:
+        raise ValueError(
+            f"kernel={kernel!r} has values up to {part.largest:.3g} on X, so that K plus "
+            "the noise is singular to rounding; scale the columns of X, or the weights of a Sum"
+        )
 
 
 class _Search:

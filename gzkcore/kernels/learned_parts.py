@@ -14,7 +14,6 @@ multiply it by rounding errors, so entries beyond STEEPEST are left out.
 
 import copy
 import math
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -115,26 +114,12 @@ class LearnedPart:
         """Return the same function of theta on other rows."""
         raise NotImplementedError
 
-    def on_blocks(self, X: Rows, blocks: Integers) -> "LearnedPart":
+    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         """Return the same function on blocks of rows, given the numbers (n_blocks, size) of these.
 
         Its matrices, and the Q of its gradient, are (n_blocks, size, size).
         """
-        return PartOfBlocks([self.on(X, rows) for rows in blocks])
-
-
-class PartOfBlocks(LearnedPart):
-    """A kernel on each of several blocks of rows."""
-
-    def __init__(self, parts: Sequence[LearnedPart]) -> None:
-        self.parts, self.low, self.high = parts, parts[0].low, parts[0].high
-
-    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
-        return np.stack([part.matrix(theta, dtype) for part in self.parts])
-
-    def gradient(self, Q: Floats) -> Doubles:
-        of_blocks = [part.gradient(own) for part, own in zip(self.parts, Q, strict=True)]
-        return np.sum(of_blocks, axis=0)
+        raise NotImplementedError
 
 
 class FixedPart(LearnedPart):
@@ -147,6 +132,12 @@ class FixedPart(LearnedPart):
 
     def on(self, X: Rows, rows: Integers) -> "FixedPart":
         return FixedPart(self._kernel, _sample(X, rows))
+
+    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
+        other = copy.copy(self)
+        matrices = [matrix_of(self._kernel, _sample(X, rows)) for rows in blocks]
+        other._matrix = np.stack(matrices)
+        return other
 
     def kernel(self, theta: Doubles) -> Kernel:
         return self._kernel
@@ -211,7 +202,7 @@ class FlatPart(LearnedPart):
         other.sample = _sample(X, rows)
         return other
 
-    def on_blocks(self, X: Rows, blocks: Integers) -> LearnedPart:
+    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         other = copy.copy(self)
         other.sample = _sample(X, blocks.ravel()).reshape(*blocks.shape, -1)
         other.mean = other.sample[:, :1]
@@ -303,6 +294,11 @@ class SpherePart(LearnedPart):
         other._set_sample(_sample(X, rows))
         return other
 
+    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
+        other = copy.copy(self)
+        other.places = np.stack([self.on(X, rows).places for rows in blocks])
+        return other
+
     def lengths(self, theta: Doubles) -> float:
         return float(MIDDLE_ANGLE * np.exp(theta[0]))
 
@@ -314,7 +310,7 @@ class SpherePart(LearnedPart):
         angles = math.pi * grid**2
         self.slope = CubicSpline(grid, kernel.length_slope(np.cos(angles), self.dim))
         values: Doubles = CubicSpline(grid, kernel.at_angles(angles, self.dim))(self.places)
-        np.fill_diagonal(values, 1.0)
+        np.einsum("...ii->...i", values)[...] = 1.0
         return values.astype(dtype, copy=False)
 
     def gradient(self, Q: Floats) -> Doubles:
@@ -345,7 +341,7 @@ class CombinedPart(LearnedPart):
         other._set_largest()
         return other
 
-    def on_blocks(self, X: Rows, blocks: Integers) -> LearnedPart:
+    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         other = copy.copy(self)
         pairs = zip(self.parts, self.index, strict=True)
         other.parts = [part.on_blocks(X[:, index], blocks) for part, index in pairs]

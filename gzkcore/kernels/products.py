@@ -59,13 +59,22 @@ class Pairs:
     known: FactorArrays
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
-        """Return None unless the kernel is a product of compiled factors."""
+    def of(
+        cls, kernel: Kernel, X: Doubles, dtype: Any, like: "Pairs | None" = None
+    ) -> "Pairs | None":
+        """Return None unless the kernel is a product of compiled factors.
+
+        `like` are pairs of other rows with the same kernel, whose tables are taken.
+        """
         kernel, X, _ = unmapped(kernel, X, None)
-        terms = known_terms(kernel.tile_form(X.shape[1]), X.shape[1], dtype, 0.0)
-        if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
-            return None
-        term, known = terms[0]
+        form = kernel.tile_form(X.shape[1])
+        if like is None:
+            terms = known_terms(form, X.shape[1], dtype, 0.0)
+            if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
+                return None
+            term, known = terms[0]
+        else:
+            (term,), known = form or (), like.known
         parts = [scaled_columns(X, factor) for factor in term.factors]
         weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
         rows = np.concatenate([part for part, _ in parts], axis=1)

@@ -67,9 +67,10 @@ class NearKernelRidge(WithKernel, Regressor):
         >= 0, the variance of the noise over that of f. None: learned from near rows.
     n_neighbors : int, default=50
         m >= 1: the accuracy and the cost.
-    trend : {"constant", "linear"} or array-like of int or str, optional
-        What is subtracted from y first, by least squares on all rows: a constant, or an intercept
-        and a slope along each column, or along the columns of these numbers or names.
+    trend : {"constant", "linear"}, array-like of int or str, or None, default="constant"
+        What is subtracted from y first, by least squares on all rows: the mean, or an intercept
+        and a slope along each column, or along the columns of these numbers or names. None:
+        nothing, for targets about 0.
     smooth : regressor, optional
         What is subtracted next: this regressor, fitted to 4,096 rows at random. Near rows, which
         are the other rows, predict what it leaves. It averages noise over more rows than are near.
@@ -156,7 +157,7 @@ class NearKernelRidge(WithKernel, Regressor):
         alpha: float | None = None,
         *,
         n_neighbors: int = 50,
-        trend: str | ArrayLike | None = None,
+        trend: str | ArrayLike | None = CONSTANT,
         smooth: Any = None,
         random_state: Seed = None,
     ) -> None:
@@ -310,7 +311,7 @@ class NearKernelRidge(WithKernel, Regressor):
         if self._noise is not None or new.noise is not None:
             both = (self._noise, len(self._y)), (new.noise, len(new.y))
             self._noise = np.concatenate([np.ones(m) if N is None else N for N, m in both])
-        self.X_fit_ = stack([self.X_fit_, valid_rows(new.X)])
+        self.X_fit_ = stack([self.X_fit_, self._new_rows(new.X)])
         self._y = np.concatenate([self._y, new.y.reshape(-1, *self._target_shape)])
         self._outdate()
         return self

@@ -19,7 +19,7 @@ import numpy as np
 
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
-from gzkcore._util.typing import Doubles, Seed
+from gzkcore._util.typing import Doubles, Integers, Seed
 from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import (
@@ -27,6 +27,7 @@ from gzkcore.kernels.learned import (
     Examples,
     LearnedKernel,
     candidates,
+    check_hope,
     standard_targets,
 )
 from gzkcore.kernels.learned_parts import LearnedPart
@@ -85,14 +86,17 @@ def learned_near(
             if point is None or point.theta.size != part.low.size + 1:
                 point = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
             for _ in range(ROUNDS):
-                kernel, before = part.kernel(point.theta[:-1]), point.theta
-                criterion = _criterion(part, kernel, examples, targets, seed)
+                if not found:  # further kernels are compared on the same blocks
+                    blocks = _blocks(part.kernel(point.theta[:-1]), examples, seed)
+                before = point.theta
+                criterion = _criterion(part, blocks, examples, targets)
                 point = criterion.least(point, SETTLED)
                 evaluations += criterion.evaluations
-                if np.abs(point.theta - before).max() <= ALIKE:
+                if found or np.abs(point.theta - before).max() <= ALIKE:
                     break
             found.append((part, point))
     part, point = min(found, key=_value)
+    check_hope(kernel, part, point)
     return LearnedKernel(
         kernel=part.kernel(point.theta[:-1]),
         length_scale=part.lengths(point.theta[:-1]),
@@ -108,24 +112,32 @@ def _value(found: tuple[LearnedPart, SearchPoint]) -> float:
     return found[1].value
 
 
-def _criterion(
-    part: LearnedPart, kernel: Kernel, examples: Examples, targets: Doubles, seed: int
-) -> ConditionalCriterion:
-    """Return the criterion of blocks of rows that are near with this kernel.
+def _blocks(kernel: Kernel, examples: Examples, seed: int) -> Integers:
+    """Return the numbers (BLOCKS, GIVEN + ASKED) of rows that are near with a kernel.
 
-    In each one some of the nearest third are asked, its centre first; the others are given.
+    The last ones, which are asked, are some of the nearest third about the centre of each block.
     """
     rng, used = np.random.default_rng(seed), examples.used
     places = scaled(kernel, as_double(dense(examples.X[used])))
     centers = rng.permutation(used.size)[:BLOCKS]
     size = min(GIVEN + ASKED, used.size)
-    n_asked = -(-size * ASKED // (GIVEN + ASKED))
-    near = Nearest(places).to(places[centers], size)
-    blocks = np.empty_like(near)
-    for block, rows in zip(blocks, near, strict=True):
+    n_asked = _n_asked(size)
+    blocks = Nearest(places).to(places[centers], size)
+    for rows in blocks:
         asked = rng.permutation(max(size // 3, n_asked))[:n_asked]
-        block[:] = np.append(np.delete(rows, asked), rows[asked])
-    blocks = used[blocks]
-    spread = None if examples.weight is None else examples.mean_weight / examples.weight[blocks]
+        rows[:] = np.append(np.delete(rows, asked), rows[asked])
+    return np.asarray(used[blocks])
+
+
+def _n_asked(size: int) -> int:
+    """Return how many rows of a block are asked."""
+    return -(-size * ASKED // (GIVEN + ASKED))
+
+
+def _criterion(
+    part: LearnedPart, blocks: Integers, examples: Examples, targets: Doubles
+) -> ConditionalCriterion:
+    weight, size = examples.weight, blocks.shape[1]
+    spread = None if weight is None else examples.mean_weight / weight[blocks]
     of_blocks = part.on_blocks(examples.X, blocks)
-    return ConditionalCriterion(of_blocks, targets[blocks], spread, size - n_asked)
+    return ConditionalCriterion(of_blocks, targets[blocks], spread, size - _n_asked(size))

@@ -60,7 +60,7 @@ class NearRows:
         least = self.alpha * (1.0 if noise is None else float(noise.min()))
         single = least >= LEAST_IN_SINGLE * max(largest, 1.0)
         self._dtype = np.dtype(np.float32 if single else np.float64)
-        self._compiled = Pairs.of(kernel, one, self._dtype) is not None
+        self._one = Pairs.of(kernel, one, self._dtype)
 
     @functools.cached_property
     def _index(self) -> Nearest:
@@ -107,9 +107,10 @@ class NearRows:
         some, at = np.unique(places, return_inverse=True)
         at = at.reshape(places.shape)  # NumPy before 2.1
         old, noise = as_double(dense(self.X[some])), self._noise_of(some)
-        if self._compiled:
-            pairs: list[Any] = [Pairs.of(self.kernel, rows, self._dtype) for rows in (X, old)]
-            return given_near(*pairs, at, self.alpha, noise, self._dtype)
+        if self._one is not None:
+            one, dtype = self._one, self._dtype
+            pairs: list[Any] = [Pairs.of(self.kernel, rows, dtype, one) for rows in (X, old)]
+            return given_near(*pairs, at, self.alpha, noise, dtype)
         weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha
         with limit_blas(1):  # more threads wait for one another
             for i, here in enumerate(at):

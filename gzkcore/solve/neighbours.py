@@ -165,9 +165,9 @@ class Nearest:
     def to(self, X: Doubles, count: int) -> Numbers:
         """Return the numbers (n, count) of the rows that are nearest to each row of X."""
         places: Numbers = np.empty((len(X), count), np.int32)
-        _neighbours.nearest(
-            (X - self._center).astype(np.float32), *self._boxes, self._ranks, places, n_threads()
-        )
+        with np.errstate(over="ignore"):  # beyond single precision no row is near
+            points = (X - self._center).astype(np.float32)
+        _neighbours.nearest(points, *self._boxes, self._ranks, places, n_threads())
         return self._rows[places]
 
 

@@ -50,7 +50,14 @@ from gzkcore.kernels import (
 )
 from gzkcore.kernels.learned import candidates, standard_targets
 from gzkcore.kernels.learned_parts import IGNORED, part_of
-from gzkcore.kernels.marginal_likelihood import Block, Criterion
+from gzkcore.kernels.marginal_likelihood import (
+    LENGTH_SPREAD,
+    NOISE_MIDDLE,
+    NOISE_SPREAD,
+    Block,
+    ConditionalCriterion,
+    Criterion,
+)
 
 learned_criterion = reference.learned.learned_criterion
 learned_gradient = reference.learned.learned_gradient
@@ -148,6 +155,95 @@ def check_gradient(criterion, theta):
         assert found[i] == pytest.approx(
             (8 * near - far) / (12 * h), rel=1e-8, abs=1e-8 * np.abs(found).max()
         )
+
+
+# ---- given the targets of near rows
+
+
+def conditional(kernel, X, Y, n_given, weight=None, groups=None):
+    """Return the criterion of blocks of 8 rows, whose first targets are given."""
+    every = np.arange(len(X))
+    blocks = np.random.default_rng(0).permutation(every).reshape(-1, 8)
+    spread = None if weight is None else weight.mean() / weight[blocks]
+    part = part_of(kernel, X, every, None, groups).on_blocks(X, blocks)
+    targets = standard_targets(Y, every)
+    return ConditionalCriterion(part, targets[blocks], spread, n_given), blocks, targets
+
+
+def priors(theta):
+    off = np.append(theta[:-1] / LENGTH_SPREAD, (theta[-1] - math.log(NOISE_MIDDLE)) / NOISE_SPREAD)
+    return float(off @ off) / 2
+
+
+@pytest.mark.parametrize("n_given", [0, 1, 5])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_conditional_criterion_is_the_reference(n_given, n_targets):
+    X, Y = gaussian(24, 3), gaussian(24, n_targets, seed=1)
+    criterion, blocks, targets = conditional(Matern(1.5, "learn"), X, Y, n_given)
+    theta = np.array([0.2, -0.5, 1.0, math.log(0.3)])
+    kernel = part_of(Matern(1.5, "learn"), X, np.arange(24)).kernel(theta[:-1])
+    expected = sum(
+        reference.near_rows.conditional_criterion(
+            lambda p, q: float(kernel(p[None], q[None])[0, 0]),
+            [(X[rows], y[rows], n_given) for rows in blocks],
+            0.3,
+        )
+        for y in targets.T
+    )
+    value = criterion(theta)[0] - priors(theta)
+    assert value == pytest.approx(expected, abs=LEARNED["value"](length=24))
+
+
+def test_weights_of_blocks_are_those_of_their_noise():
+    X, Y = gaussian(24, 3), gaussian(24, 1, seed=1)
+    weight = np.random.default_rng(3).uniform(0.5, 2, 24)
+    criterion, blocks, targets = conditional(Gaussian("learn"), X, Y, 5, weight)
+    theta = np.array([0.2, -0.5, 1.0, math.log(0.3)])
+    kernel = part_of(Gaussian("learn"), X, np.arange(24)).kernel(theta[:-1])
+    squares, log_det = 0.0, 0.0
+    for rows in blocks:
+        M = kernel(X[rows]) + np.diag(0.3 * weight.mean() / weight[rows])
+        y, solved = targets[rows, 0], np.linalg.solve(M[:5, :5], M[:5, 5:])
+        error, S = y[5:] - solved.T @ y[:5], M[5:, 5:] - M[5:, :5] @ solved
+        squares, log_det = (
+            squares + error @ np.linalg.solve(S, error),
+            log_det + np.linalg.slogdet(S)[1],
+        )
+    expected = 9 / 2 * math.log(squares / 9) + log_det / 2 + priors(theta)
+    assert criterion(theta)[0] == pytest.approx(expected, abs=LEARNED["value"](length=24))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *SHIFT_INVARIANT,
+        Laplacian("learn-isotropic"),
+        Gaussian(0.5),
+        SphereMatern(2.5, "learn"),
+        Product([([0, 1], Gaussian("learn")), ([1, 2], Matern(0.5, "learn")), ([0], Polynomial())]),
+        Product([([0, 1, 2], SphereMatern(1.5, "learn")), ([0], Matern(1.5, "learn"))]),
+        Sum([([0, 2], Gaussian("learn")), ([1], Product(Laplacian("learn-isotropic")))], [0.3, 2]),
+    ],
+    ids=named,
+)
+def test_conditional_gradient_by_differences(kernel):
+    X = sphere(40, 3) if "Sphere" in str(kernel) else gaussian(40, 3) * [1.0, 10.0, 0.1]
+    weight = np.random.default_rng(3).uniform(0.5, 2, 40)
+    criterion, *_ = conditional(kernel, X, gaussian(40, 2, seed=2), 5, weight)
+    check_gradient(criterion, np.append(0.3 * np.cos(np.arange(criterion.part.low.size)), -2.0))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Laplacian("learn"), Product([([0, 1], Matern(1.5, "learn")), ([2, 3, 4], Gaussian("learn"))])],
+    ids=named,
+)
+def test_blocks_have_groups_of_columns(kernel):
+    X = np.hstack([gaussian(40, 4), np.zeros((40, 1))])
+    groups = np.array([1, 1, 0, -1, 0])
+    criterion, *_ = conditional(kernel, X, gaussian(40, 1, seed=2), 5, groups=groups)
+    assert criterion.part.low.size == 2
+    check_gradient(criterion, np.array([0.2, -0.3, -2.0]))
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from gzkcore import (
     learn_kernel,
     reference,
 )
+from gzkcore._compiled import neighbours as _neighbours
 from gzkcore._util.config import show_config
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels import (
@@ -41,7 +42,7 @@ from gzkcore.kernels import (
     Sum,
     Zonal,
 )
-from gzkcore.kernels.products import Runs
+from gzkcore.kernels.products import Pairs, Runs, block_matrices, slope_matrix
 from gzkcore.kernels.tile_rows import tile_order
 
 formulas = reference.products
@@ -729,3 +730,44 @@ def test_an_offset_of_columns_costs_no_digits(kernel):
     np.testing.assert_allclose(KernelOperator(kernel, far) @ V, expected, rtol=0, atol=1e-11)
     found = KernelOperator(kernel, far[:9], far) @ V
     np.testing.assert_allclose(found, expected[:9], rtol=0, atol=1e-11)
+
+
+# ---- blocks of rows
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 1), (18, 9, 3), (1, 33, 3), (2, 65, 30)])
+def test_matrices_of_blocks_are_the_formula(shape, dtype):
+    n_blocks, size, dim = shape
+    X = gaussian(n_blocks * size, dim)
+    limit = PRODUCTS["product"](dtype, 1 + np.square(X).sum(axis=1).max() ** 2)
+    for kernel in kernels(dim):
+        pairs = Pairs.of(kernel, X, dtype)
+        if pairs is None:
+            continue
+        known, found = pairs.known, np.empty((n_blocks, size, size), dtype)
+        arrays = known.factors, known.numbers, known.coefficients
+        for threads in (1, 3):
+            _neighbours.kernel_of_blocks(pairs.rows, pairs.weights, *arrays, found, threads)
+            for block, rows in zip(found, X.reshape(shape), strict=True):
+                expected = kernel(rows)
+                off = np.abs(block - expected).max()
+                assert off <= limit * np.abs(expected).max(), kernel
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_blocks_far_from_the_origin_keep_their_digits(dtype):
+    X, limit = gaussian(60, 3).reshape(4, 15, 3), PRODUCTS["angle"](dtype)
+    for kernel in (Gaussian(0.5), Matern(1.5), Matern(0.8), Laplacian(1.0)):
+        (term,) = kernel.tile_form(3)
+        found = block_matrices(term, X + 2.0**20, dtype)
+        expected = [kernel(rows) for rows in (X + 2.0**20) - 2.0**20]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=limit)
+        if term.factors[0].slope is not None:
+            slopes = block_matrices(term, X, dtype, sloped=True)
+            wanted = [slope_matrix(term, 0, rows, None, np.dtype(dtype)) for rows in X]
+            apart = ~np.eye(15, dtype=bool)  # at 0 they may have a pole
+            for block, each in zip(slopes, wanted, strict=True):
+                np.testing.assert_allclose(
+                    block[apart], each[apart], rtol=100 * np.finfo(dtype).eps
+                )
