@@ -179,19 +179,21 @@ def _draw_deviations(axes: Any, surface: Surface, std: Doubles, label: str, inch
         axes.set_xlabel(wrapped(f"hatched: {far}", inches - 1.2, SMALL), loc="left")
 
 
-def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, label: str) -> None:
-    """Draw errors at places, in colours that a few outliers don't determine."""
+def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, of_labels: bool) -> None:
+    """Draw errors at places, in colours that no few outliers determine; of labels, 1 is red."""
     from matplotlib.colors import Normalize
 
     window = window_of(places)
-    most = float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
-    norm = Normalize(-most if errors.min() < 0 else 0.0, most)
+    most = 1.25 if of_labels else float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
+    norm = Normalize(-most, most)
     dots = axes.scatter(
         from_west(places[:, 1], window[2]), places[:, 0], s=2 * _dot(places) ** 2, c=errors,
         norm=norm, cmap="RdBu_r", edgecolors=FAINT, linewidths=RIM, zorder=2,
     )  # fmt: skip
     _draw_ground(axes, window)
-    _draw_scale(axes, norm, dots.cmap, label)
+    label = "wrong predictions in red" if of_labels else "actual less predicted"
+    if not of_labels:
+        _draw_scale(axes, norm, dots.cmap, label)
     titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {label}", inches=4.2)
 
 

@@ -207,10 +207,10 @@ def _map_of_errors(fit: "FrameFit") -> str:
     known = ~np.isnan(places).any(axis=1)
     if off_globe(places[known]) is not None or not known.any():
         return ""
-    label = "wrong predictions" if fit.rows.classify else "actual less predicted"
+    errors, classify = verdict.errors[known], fit.rows.classify
     return _drawn(
         "map of errors",
-        lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], label),
+        lambda axes: draw_map_of_errors(axes, places[known], errors, classify),
         inches=0.8 * WIDE,
     )
 

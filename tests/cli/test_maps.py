@@ -406,3 +406,18 @@ def test_of_many_places_dots_are_apart_and_counted():
     assert len(np.unique(np.floor(drawn / square), axis=0)) == len(drawn)
     few = places[: maps.FEW_DOTS]
     assert maps._apart(few, maps.GLOBE) is few
+
+
+@pytest.mark.usefixtures("small")
+def test_errors_of_labels_have_no_scale_of_numbers():
+    """It went from 0 to 1 in nine colours, with arrows beyond."""
+    from matplotlib.figure import Figure
+
+    for of_labels, title in ((True, "wrong predictions in red"), (False, "actual less predicted")):
+        axes = Figure().subplots()
+        maps.draw_map_of_errors(axes, box(46, 48, 6, 10, 50), np.arange(50.0) % 2, of_labels)
+        assert bool(axes.child_axes) == (not of_labels)
+        assert " ".join(axes.get_title().split()).endswith(title)
+        white, red = axes.collections[0].to_rgba([0.0, 1.0])[:, :3]
+        assert white.min() > 0.9
+        assert red[0] > 2 * red[1:].max()
