@@ -50,6 +50,7 @@ STD_STEP = 2
 FADES = (0.4, 0.6)
 NEARLY_ALL = 0.1  # more is known at all other rows; so many or fewer are looked at
 SOME_ROWS = 1000
+LEAST_KNOWN = 0.01  # few features may know nothing even there
 HATCHED = 0.5  # a map is hatched where its opacity is lower
 LONG_LABEL = 40  # a longer label beside the colours is shortened to so many letters
 # Of more places than FEW_DOTS, one is drawn in each square, of SQUARES along the longer side.
@@ -104,7 +105,8 @@ class Surface:
         away = _distance_km(self.places, middles)
         if self.known is not None:
             some = self.places[:: len(self.places) // SOME_ROWS + 1]
-            low, high = np.multiply(FADES, np.quantile(self.known(some), NEARLY_ALL))
+            usual = max(LEAST_KNOWN, np.quantile(self.known(some), NEARLY_ALL))
+            low, high = np.multiply(FADES, usual)
             opacity = np.clip((_smooth(self.known, self.window) - low) / (high - low), 0, 1)
             opacity[away < DEGREE_KM * (cells.latitude[1] - cells.latitude[0])] = 1
             return opacity, "far from all training points"
