@@ -58,6 +58,7 @@ FEW_DOTS, SQUARES = 2000, 120
 # n dots have a size of DOTS / sqrt(n) points, between the least and the most.
 DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0
 RIM = 0.4  # points
+ROOMY = 8.0  # inches: on narrower maps dots are smaller
 SPREAD = (0.02, 0.98)  # colours of standard deviations span those between these quantiles
 LEAST_RANGE = 0.25  # and at least this share of the upper one
 ONE_COLOR = 1e-9  # a smaller relative difference of values shows no colours
@@ -158,10 +159,10 @@ def _draw_values(axes: Any, surface: Surface, title: str, label: str, inches: fl
     shown = values[opacity >= HATCHED]
     norm, colors = _colors(shown if len(shown) else values, surface.ends)
     _draw_cells(axes, surface.window, values, opacity, norm, colors, label)
-    drawn = _apart(places, surface.window)
+    drawn, share = _apart(places, surface.window), min(1.0, inches / ROOMY)
     axes.plot(  # seen on any colour: black, in a white rim
         from_west(drawn[:, 1], surface.window[2]), drawn[:, 0], "o", color="black", alpha=0.85,
-        markersize=_dot(drawn), markeredgecolor="white", markeredgewidth=RIM,
+        markersize=share * _dot(drawn), markeredgecolor="white", markeredgewidth=share * RIM,
     )  # fmt: skip
     titled(axes, title, inches=inches - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
@@ -337,8 +338,8 @@ def _draw_ground(axes: Any, window: Window) -> None:
     south, north, west, east = window
     _draw_coasts(axes, window)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=_flat(window), anchor="W")
-    _name_degrees(axes.xaxis, "W", "E")
-    _name_degrees(axes.yaxis, "S", "N")
+    _name_degrees(axes.xaxis, "W", "E", 6 if axes.figure.get_figwidth() > ROOMY / 2 else 3)
+    _name_degrees(axes.yaxis, "S", "N", 6)
     axes.grid(color="black", alpha=0.12, linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
@@ -507,8 +508,8 @@ def _colors(values: Doubles, ends: tuple[float, float] = (-math.inf, math.inf)) 
     return Normalize(low, high), colormaps["viridis"]
 
 
-def _name_degrees(axis: Any, below: str, above: str) -> None:
-    """Write degrees with the side that they are on, as 30°W."""
+def _name_degrees(axis: Any, below: str, above: str, most: int) -> None:
+    """Write degrees with the side that they are on, as 30°W, in so many steps or fewer."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def name(value: float, _: object) -> str:
@@ -516,7 +517,7 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
         side = "" if value in (0, -180) else below if value < 0 else above
         return f"{abs(value):g}°{side}"
 
-    axis.set_major_locator(MaxNLocator(6, steps=[1, 1.5, 2, 3, 5, 6, 10]))
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 1.5, 2, 3, 5, 6, 10]))
     axis.set_major_formatter(FuncFormatter(name))
 
 

@@ -1,6 +1,7 @@
 """The maps of the command: where they look, how they fade, their colours."""
 
 import dataclasses
+import itertools
 import re
 import sys
 from types import SimpleNamespace
@@ -421,3 +422,17 @@ def test_errors_of_labels_have_no_scale_of_numbers():
         white, red = axes.collections[0].to_rgba([0.0, 1.0])[:, :3]
         assert white.min() > 0.9
         assert red[0] > 2 * red[1:].max()
+
+
+@pytest.mark.usefixtures("small")
+def test_degrees_stand_apart_on_a_telephone():
+    """Each ran into the next, and dots covered the map."""
+    places = box(-80, 80, -180, 180, 900)
+    shown = surface(lambda cells: cells[:, 0], None, places)
+    narrow, broad = (next(maps.maps_of(shown, "y", "y", inches)) for inches in (4.0, 10.0))
+    narrow.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in narrow.axes[0].get_xticklabels()]
+    assert len(boxes) >= 2
+    assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
+    small, large = (figure.axes[0].lines[0].get_markersize() for figure in (narrow, broad))
+    assert small < 0.6 * large
