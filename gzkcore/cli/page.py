@@ -3,6 +3,7 @@
 import datetime
 import functools
 import html
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -135,6 +136,10 @@ def _lines(lines: list[str]) -> str:
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table in whose narrow columns no number is parted from its unit."""
+    rows = [
+        [re.sub("(?<=<) | (?=%|s$)", "\N{NO-BREAK SPACE}", cell) for cell in row] for row in rows
+    ]
     lines = [
         f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>\n"
         for tag, cells in [("th", header), *(("td", row) for row in rows)]
