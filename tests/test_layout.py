@@ -142,7 +142,7 @@ def imports_by_name(path, where):
             if id(node) not in docstrings:
                 yield from ((node.lineno, "".join(name)) for name in named.findall(node.value))
         elif isinstance(node, ast.Call) and node.args:
-            called = ast.unparse(node.func).rpartition(".")[2]
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             is_text = isinstance(node.args[0], ast.Constant)
             if called in {"import_module", "__import__"} and not is_text:
                 yield node.lineno, "gzkcore.*"

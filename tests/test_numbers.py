@@ -131,6 +131,22 @@ def test_pages_count_the_tables_on_which_gzkcore_is_best(numbers, measured):
     assert f"on {of_losses} of the 11; CatBoost on {catboost}." in page
 
 
+@pytest.mark.parametrize(
+    ("start", "which"), [("| learner | best, or", 0), ("| learner | best of these six", 3)]
+)
+def test_the_page_counts_the_tables_of_each_learner(numbers, measured, start, which):
+    counts = near_best(numbers, measured[which])
+    lines = text_of("docs/prediction.md").splitlines()
+    (place,) = numbers.tables_below(lines, start)
+    said = {}
+    for line in place[2:]:
+        learners, count = numbers.cells(lines[line])
+        said |= dict.fromkeys(
+            learners.split(", "), 0 if count == "none" else numbers.mean_of(count)
+        )
+    assert said == counts
+
+
 def test_peers_counts_the_tables_on_which_each_library_is_best(numbers, measured):
     section = text_of("docs/peers.md").partition("### Defaults")[2].partition("###")[0]
     counts = [near_best(numbers, rows) for rows in measured[:2]]

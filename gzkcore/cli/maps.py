@@ -50,6 +50,7 @@ STD_STEP = 2
 FADES = (0.4, 0.6)
 NEARLY_ALL = 0.1  # more is known at all other rows; so many or fewer are looked at
 SOME_ROWS = 1000
+LEAST_KNOWN = 0.01  # few features may know nothing even there
 HATCHED = 0.5  # a map is hatched where its opacity is lower
 LONG_LABEL = 40  # a longer label beside the colours is shortened to so many letters
 # Of more places than FEW_DOTS, one is drawn in each square, of SQUARES along the longer side.
@@ -57,6 +58,7 @@ FEW_DOTS, SQUARES = 2000, 120
 # n dots have a size of DOTS / sqrt(n) points, between the least and the most.
 DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0
 RIM = 0.4  # points
+ROOMY = 8.0  # inches: on narrower maps dots are smaller
 SPREAD = (0.02, 0.98)  # colours of standard deviations span those between these quantiles
 LEAST_RANGE = 0.25  # and at least this share of the upper one
 ONE_COLOR = 1e-9  # a smaller relative difference of values shows no colours
@@ -104,7 +106,8 @@ class Surface:
         away = _distance_km(self.places, middles)
         if self.known is not None:
             some = self.places[:: len(self.places) // SOME_ROWS + 1]
-            low, high = np.multiply(FADES, np.quantile(self.known(some), NEARLY_ALL))
+            usual = max(LEAST_KNOWN, np.quantile(self.known(some), NEARLY_ALL))
+            low, high = np.multiply(FADES, usual)
             opacity = np.clip((_smooth(self.known, self.window) - low) / (high - low), 0, 1)
             opacity[away < DEGREE_KM * (cells.latitude[1] - cells.latitude[0])] = 1
             return opacity, "far from all training points"
@@ -156,10 +159,10 @@ def _draw_values(axes: Any, surface: Surface, title: str, label: str, inches: fl
     shown = values[opacity >= HATCHED]
     norm, colors = _colors(shown if len(shown) else values, surface.ends)
     _draw_cells(axes, surface.window, values, opacity, norm, colors, label)
-    drawn = _apart(places, surface.window)
+    drawn, share = _apart(places, surface.window), min(1.0, inches / ROOMY)
     axes.plot(  # seen on any colour: black, in a white rim
         from_west(drawn[:, 1], surface.window[2]), drawn[:, 0], "o", color="black", alpha=0.85,
-        markersize=_dot(drawn), markeredgecolor="white", markeredgewidth=RIM,
+        markersize=share * _dot(drawn), markeredgecolor="white", markeredgewidth=share * RIM,
     )  # fmt: skip
     titled(axes, title, inches=inches - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
@@ -179,19 +182,21 @@ def _draw_deviations(axes: Any, surface: Surface, std: Doubles, label: str, inch
         axes.set_xlabel(wrapped(f"hatched: {far}", inches - 1.2, SMALL), loc="left")
 
 
-def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, label: str) -> None:
-    """Draw errors at places, in colours that a few outliers don't determine."""
+def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, of_labels: bool) -> None:
+    """Draw errors at places, in colours that no few outliers determine; of labels, 1 is red."""
     from matplotlib.colors import Normalize
 
     window = window_of(places)
-    most = float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
-    norm = Normalize(-most if errors.min() < 0 else 0.0, most)
+    most = 1.25 if of_labels else float(np.quantile(np.abs(errors), 1 - SPREAD[0])) or 1.0
+    norm = Normalize(-most, most)
     dots = axes.scatter(
         from_west(places[:, 1], window[2]), places[:, 0], s=2 * _dot(places) ** 2, c=errors,
         norm=norm, cmap="RdBu_r", edgecolors=FAINT, linewidths=RIM, zorder=2,
     )  # fmt: skip
     _draw_ground(axes, window)
-    _draw_scale(axes, norm, dots.cmap, label)
+    label = "wrong predictions in red" if of_labels else "actual less predicted"
+    if not of_labels:
+        _draw_scale(axes, norm, dots.cmap, label)
     titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {label}", inches=4.2)
 
 
@@ -333,8 +338,8 @@ def _draw_ground(axes: Any, window: Window) -> None:
     south, north, west, east = window
     _draw_coasts(axes, window)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=_flat(window), anchor="W")
-    _name_degrees(axes.xaxis, "W", "E")
-    _name_degrees(axes.yaxis, "S", "N")
+    _name_degrees(axes.xaxis, "W", "E", 6 if axes.figure.get_figwidth() > ROOMY / 2 else 3)
+    _name_degrees(axes.yaxis, "S", "N", 6)
     axes.grid(color="black", alpha=0.12, linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
@@ -503,8 +508,8 @@ def _colors(values: Doubles, ends: tuple[float, float] = (-math.inf, math.inf)) 
     return Normalize(low, high), colormaps["viridis"]
 
 
-def _name_degrees(axis: Any, below: str, above: str) -> None:
-    """Write degrees with the side that they are on, as 30°W."""
+def _name_degrees(axis: Any, below: str, above: str, most: int) -> None:
+    """Write degrees with the side that they are on, as 30°W, in so many steps or fewer."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def name(value: float, _: object) -> str:
@@ -512,7 +517,7 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
         side = "" if value in (0, -180) else below if value < 0 else above
         return f"{abs(value):g}°{side}"
 
-    axis.set_major_locator(MaxNLocator(6, steps=[1, 1.5, 2, 3, 5, 6, 10]))
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 1.5, 2, 3, 5, 6, 10]))
     axis.set_major_formatter(FuncFormatter(name))
 
 

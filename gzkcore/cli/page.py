@@ -3,6 +3,7 @@
 import datetime
 import functools
 import html
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -135,6 +136,10 @@ def _lines(lines: list[str]) -> str:
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table in whose narrow columns no number is parted from its unit."""
+    rows = [
+        [re.sub("(?<=<) | (?=%|s$)", "\N{NO-BREAK SPACE}", cell) for cell in row] for row in rows
+    ]
     lines = [
         f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>\n"
         for tag, cells in [("th", header), *(("td", row) for row in rows)]
@@ -207,10 +212,10 @@ def _map_of_errors(fit: "FrameFit") -> str:
     known = ~np.isnan(places).any(axis=1)
     if off_globe(places[known]) is not None or not known.any():
         return ""
-    label = "wrong predictions" if fit.rows.classify else "actual less predicted"
+    errors, classify = verdict.errors[known], fit.rows.classify
     return _drawn(
         "map of errors",
-        lambda axes: draw_map_of_errors(axes, places[known], verdict.errors[known], label),
+        lambda axes: draw_map_of_errors(axes, places[known], errors, classify),
         inches=0.8 * WIDE,
     )
 

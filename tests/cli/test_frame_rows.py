@@ -33,7 +33,7 @@ def test_booleans_are_the_same_in_every_format(capsys, fitted, spelling):
     y = a + 3 * b
     parquet.write_table(pyarrow.table({"a": a, "b": b, "y": y}), "data.parquet")
     write("data.csv", {"a": a, "b": [str(each).lower() for each in b], "y": y})
-    run(capsys, "fit", fitted, "--target", "y", "--test-fraction", "0")
+    run(capsys, "fit", fitted, "--target", "y", *UNTESTED, *QUICK)
     write("new.csv", {"a": a, "b": [spelling(str(each)) for each in b]})
     parquet.write_table(pyarrow.table({"a": a, "b": b}), "new.parquet")
     for name in ("new.csv", "new.parquet"):
@@ -49,7 +49,7 @@ def test_predict_says_which_values_are_new(capsys):
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal(40), rng.choice(["x", "z"], 40)
     write("data.csv", {"a": a, "b": b, "y": a + (b == "x")})
-    run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    run(capsys, "fit", "data.csv", "--target", "y", *UNTESTED, *QUICK)
     Path("new.csv").write_text("a,b\n1,x\n2,Z\n3,\n4,w\n")
     result = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")
     missing, new = result["notes"]
@@ -64,7 +64,7 @@ def test_predict_says_which_numbers_are_far_outside(capsys):
     rng = np.random.default_rng(0)
     warm, wind = rng.uniform(0, 1, 40), rng.uniform(0, 9, 40)
     write("data.csv", {"warm": warm, "wind": wind, "y": warm + wind - 5})
-    run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    run(capsys, "fit", "data.csv", "--target", "y", *UNTESTED, *QUICK)
     write("new.csv", {"warm": 40 * warm, "wind": [*wind[3:], *3 * [-9999]]})
     notes = run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")["notes"]
     warm_note, wind_note = notes
@@ -77,7 +77,7 @@ def test_predict_says_which_numbers_are_far_outside(capsys):
 def test_predict_names_a_column_that_looks_like_one_it_needs(capsys):
     shop = np.random.default_rng(0).standard_normal(40)
     write("data.csv", {"shop": shop, "y": shop})
-    run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    run(capsys, "fit", "data.csv", "--target", "y", *UNTESTED, *QUICK)
     write("new.csv", {"shp": shop})
     assert refuse(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv") == (
         "new.csv: there is no column 'shop', which the model needs; there is 'shp', which looks like "

@@ -1,6 +1,7 @@
 """The maps of the command: where they look, how they fade, their colours."""
 
 import dataclasses
+import itertools
 import re
 import sys
 from types import SimpleNamespace
@@ -406,3 +407,32 @@ def test_of_many_places_dots_are_apart_and_counted():
     assert len(np.unique(np.floor(drawn / square), axis=0)) == len(drawn)
     few = places[: maps.FEW_DOTS]
     assert maps._apart(few, maps.GLOBE) is few
+
+
+@pytest.mark.usefixtures("small")
+def test_errors_of_labels_have_no_scale_of_numbers():
+    """It went from 0 to 1 in nine colours, with arrows beyond."""
+    from matplotlib.figure import Figure
+
+    for of_labels, title in ((True, "wrong predictions in red"), (False, "actual less predicted")):
+        axes = Figure().subplots()
+        maps.draw_map_of_errors(axes, box(46, 48, 6, 10, 50), np.arange(50.0) % 2, of_labels)
+        assert bool(axes.child_axes) == (not of_labels)
+        assert " ".join(axes.get_title().split()).endswith(title)
+        white, red = axes.collections[0].to_rgba([0.0, 1.0])[:, :3]
+        assert white.min() > 0.9
+        assert red[0] > 2 * red[1:].max()
+
+
+@pytest.mark.usefixtures("small")
+def test_degrees_stand_apart_on_a_telephone():
+    """Each ran into the next, and dots covered the map."""
+    places = box(-80, 80, -180, 180, 900)
+    shown = surface(lambda cells: cells[:, 0], None, places)
+    narrow, broad = (next(maps.maps_of(shown, "y", "y", inches)) for inches in (4.0, 10.0))
+    narrow.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in narrow.axes[0].get_xticklabels()]
+    assert len(boxes) >= 2
+    assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
+    small, large = (figure.axes[0].lines[0].get_markersize() for figure in (narrow, broad))
+    assert small < 0.6 * large

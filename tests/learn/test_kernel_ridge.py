@@ -405,14 +405,14 @@ def test_draws_follow_the_rule_of_the_reference(trend):
 def test_variances_by_draws_are_the_exact_ones(kernel):
     """The mean of 64 squares is off by sqrt(2 / 64) of the variance of f, four times in 16,000."""
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (800, 4)), rng.uniform(-1.5, 1.5, (400, 4))
+    X, new = rng.uniform(-1, 1, (800, 4)), rng.uniform(-1.5, 1.5, (200, 4))
     model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
     model.fit(X, np.sin(3 * X[:, 0]))
     assert len(new) > EXACT_ROWS
     assert isinstance(model._posterior, DrawnPosterior)  # as with more than three columns
     _, sampled = model.predict(new, return_std=True)
     exact = np.concatenate(
-        [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 400, 50)]
+        [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 200, 50)]
     )
     unit = model.noise_variance_ / 0.1
     off = (sampled**2 - exact**2) / (exact**2 - model.noise_variance_ + 1e-3 * unit)

@@ -1,5 +1,7 @@
 """Units of rows, targets, weights and kernels: what learners say scales with them."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
@@ -74,6 +76,21 @@ def said(model, X):
     return list(model.predict(X, return_std=True)) if squares else [model.predict(X)]
 
 
+EVERY = REGRESSORS | OF_FEATURES | OF_LABELS
+
+
+@functools.cache
+def expected_of(name, weight=None):
+    """Return what a model says where all units are 1; of a sum of kernels if it is given a weight."""
+    X, y, new = data()
+    kernel = "gaussian" if weight is None else kernel_of(weight)
+    return said(EVERY[name](kernel, 0.1).fit(X, y > 0.3 if name in OF_LABELS else y), new)
+
+
+def kernel_of(weight):
+    return Sum([([0, 1, 2], Matern(1.5, 0.7))], [weight])
+
+
 def check(found, expected, unit=1.0):
     for ours, theirs in zip(found, expected, strict=True):
         largest = np.abs(theirs).max()
@@ -83,36 +100,34 @@ def check(found, expected, unit=1.0):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", REGRESSORS | OF_FEATURES)
 def test_units_of_targets(name, size):
-    make, (X, y, new) = (REGRESSORS | OF_FEATURES)[name], data()
-    expected = said(make("gaussian", 0.1).fit(X, y), new)
-    check(said(make("gaussian", 0.1).fit(X, size * y), new), expected, size)
+    X, y, new = data()
+    check(said(EVERY[name]("gaussian", 0.1).fit(X, size * y), new), expected_of(name), size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", REGRESSORS | OF_FEATURES | OF_LABELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_units_of_rows(name, size):
-    make, (X, y, new) = (REGRESSORS | OF_FEATURES | OF_LABELS)[name], data()
+    X, y, new = data()
     y = y > 0.3 if name in OF_LABELS else y
-    expected = said(make("gaussian", 0.1).fit(X, y), new)
-    check(said(make("gaussian", 0.1).fit(size * X, y), size * new), expected)
+    check(said(EVERY[name]("gaussian", 0.1).fit(size * X, y), size * new), expected_of(name))
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", REGRESSORS | OF_FEATURES | OF_LABELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_units_of_weights(name, size):
-    make, (X, y, new) = (REGRESSORS | OF_FEATURES | OF_LABELS)[name], data()
+    X, y, new = data()
     y = y > 0.3 if name in OF_LABELS else y
-    expected = said(make("gaussian", 0.1).fit(X, y), new)[:1]
-    check(said(make("gaussian", 0.1 * size).fit(X, y, np.full(80, size)), new)[:1], expected)
+    found = said(EVERY[name]("gaussian", 0.1 * size).fit(X, y, np.full(80, size)), new)
+    check(found[:1], expected_of(name)[:1])
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", REGRESSORS | CLASSIFIERS)
 def test_units_of_kernels(name, size):
-    make, (X, y, new) = (REGRESSORS | CLASSIFIERS)[name], data()
+    X, y, new = data()
     y = y > 0.3 if name in CLASSIFIERS else y
-    one, other = (Sum([([0, 1, 2], Matern(1.5, 0.7))], [weight]) for weight in (1.0, size))
-    check(said(make(other, 0.1 * size).fit(X, y), new), said(make(one, 0.1).fit(X, y), new))
+    found = said(EVERY[name](kernel_of(size), 0.1 * size).fit(X, y), new)
+    check(found, expected_of(name, 1.0))
 
 
 @pytest.mark.parametrize("size", SIZES)
