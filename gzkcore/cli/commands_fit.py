@@ -108,6 +108,10 @@ def fit(
         int | None,
         typer.Option(rich_help_panel=CHOSEN, min=1, help="Use N features of the kernel."),
     ] = None,
+    near: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=CHOSEN, min=1, help="Use the N nearest rows of each new one."),
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
@@ -190,8 +194,8 @@ def fit(
     columns called latitude and longitude become points of the sphere too, unless there are other
     columns and the places lie in one region.
 
-    A table that is larger than memory is read in passes. --whole, --centers and --features choose
-    the form of the model; otherwise error, --time and --memory do.
+    A table that is larger than memory is read in passes. --whole, --centers, --features and --near
+    choose the form of the model; otherwise error, --time and --memory do.
     """
     from gzkcore.rows.files import open_table
 
@@ -199,7 +203,7 @@ def fit(
         raise ValueError("--classify can't be combined with --regress; give one of them")
     table = open_table(data, reading)
     table.require([target])
-    learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
+    learner = _learner_options(whole, centers, features, near, kernel, gamma, seconds, memory, seed)
     by = TestBy(test_last, test_groups, test_gaps)
     by.check(target, test_fraction)
     table.require([*by.columns, *([weights] if weights else [])])
@@ -286,7 +290,7 @@ def _check_outputs(
 
 
 def _learner_options(
-    whole: bool, centers: int | None, features: int | None, kernel: str | None,
+    whole: bool, centers: int | None, features: int | None, near: int | None, kernel: str | None,
     gamma: float | None, seconds: float | None, memory: str | None, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the parameters of the learner that options stand for, or raise ValueError."""
@@ -295,8 +299,10 @@ def _learner_options(
     from gzkcore.kernels.aliases import as_kernel
     from gzkcore.tabular.kernel_search import BY_NAME
 
-    forms = {"whole": "" if whole else None, "centers": centers, "features": features}
-    asked = {name: f"--{name} {size}".strip() for name, size in forms.items() if size is not None}
+    sizes = {"centers": centers, "features": features, "near": near}
+    asked = {name: f"--{name} {size}" for name, size in sizes.items() if size is not None}
+    if whole:
+        asked = {"whole": "--whole"} | asked
     if len(asked) > 1:
         first, second, *_ = asked.values()
         raise ValueError(f"{first} can't be combined with {second}; give one of them")
@@ -310,8 +316,8 @@ def _learner_options(
         chosen = as_kernel(kernel or "gaussian").with_lengths((2 * gamma) ** -0.5)
     most = None if memory is None else bytes_of("--memory", memory)
     return {
-        "budget": seconds, "form": next(iter(asked), "auto"), "n_components": centers or features,
-        "kernel": chosen, "max_memory": most, "random_state": seed,
+        "budget": seconds, "form": next(iter(asked), "auto"),
+        "n_components": centers or features or near, "kernel": chosen, "max_memory": most, "random_state": seed,
     }  # fmt: skip
 
 

@@ -51,13 +51,16 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. It is `--time` of the command
         `gzkcore fit`. Choosing the settings takes another 5 to 60 s, for any number of rows.
-    form : {"auto", "whole", "centers", "features"}, default="auto"
+    form : {"auto", "whole", "centers", "features", "near"}, default="auto"
         What the model is: ridge regression with the whole kernel, with the kernel at some rows
-        (centres), or on features. "auto" chooses by error, budget and memory. Another form is used
-        however long it takes; if memory does not allow it, `fit` raises a ValueError.
+        (centres), on features, or from the nearest rows of each new one (`NearKernelRidge`). "auto"
+        chooses by error, budget and memory; near rows are tried of some 10,000 rows or more in
+        memory. Another form is used however long it takes; if memory does not allow it, `fit`
+        raises a ValueError.
     n_components : int, optional
-        >= 1, the number of centres or features; other forms ignore it. None: a quarter of the rows
-        as centres, up to 20,000, or 4,096 features; fewer where memory is short.
+        >= 1, the number of centres, features or near rows; other forms ignore it. None: a quarter
+        of the rows as centres, up to 20,000; 4,096 features; 50 to 300 near rows. Fewer centres or
+        features where memory is short.
     kernel : str or Kernel, default="auto"
         "auto": the best of several Matern kernels and the Laplacian. "gaussian" (or
         "rbf"), "matern", "laplacian", "exponential" or "rational_quadratic": only this one, with

@@ -86,7 +86,8 @@ class NearForms:
         table = self._table
         more = table.n_rows > MORE * max(len(train) for train, _ in self._judged.splits)
         few = table.X.shape[1] <= MOST_COLUMNS
-        return more and few and self._only is None and not table.in_passes and table.at_random(None)
+        alone = self._only is None and not table.in_passes and table.at_random(None)
+        return more and few and alone and self._groups is not None
 
     def best(self, count: int | None = None) -> NearTrial:
         """Return the model whose error on held-out rows is least; with so many near rows."""
