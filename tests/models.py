@@ -235,6 +235,16 @@ LEARNERS = {
     ),
     "kernel-ridge-classifier": (Fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels), classification),
     "kernel-ridge-classifier-cv": (Fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels), classification),
+    "near-kernel-ridge": (
+        Fitted(
+            gzk.NearKernelRidge(
+                gzk.Sum([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())]), 0.1, n_neighbors=9,
+                trend="linear", random_state=0,
+            ),
+            targets,
+        ),
+        whole_kernel,
+    ),
     "kernel-poisson": (Fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)), prediction),
     "kernel-huber": (Fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
     "kernel-quantile": (Fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets), prediction),

@@ -37,6 +37,7 @@ NUMPY_IN_REFERENCE = {
     "learned": "the likelihood has the determinant and the inverse of a matrix",
     "losses": "a step of Newton's method is an inverse times slopes",
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
+    "near_rows": "the weights are an inverse times kernel values",
     "nystrom": "Algorithm 3 has inverses, and eigenvalues",
     "pca": "a covariance has eigenvectors",
     "centers": "the normal equations are an inverse",

@@ -40,6 +40,8 @@ __all__: list[str] = []
 # The shortest and the longest length, in standard deviations of a column. The search starts at
 # sqrt(dim).
 SHORTEST, LONGEST = math.exp(-4), math.exp(8)
+# In blocks of near rows, which spread less, lengths may be shorter in proportion, down to this.
+LEAST_SHARE = 1e-4
 # Standard deviations below this, or above one over it, are refused: their squares are no doubles.
 SMALLEST = 1e-150
 # A column that is constant gets this length, so that it has no influence.
@@ -206,6 +208,9 @@ class FlatPart(LearnedPart):
         other = copy.copy(self)
         other.sample = _sample(X, blocks.ravel()).reshape(*blocks.shape, -1)
         other.mean = other.sample[:, :1]
+        within = other.sample[..., self.varies].var(axis=1).mean(axis=0)
+        share = np.sqrt(self.middle.size * self._summed(within)) / self.middle
+        other.low = self.low + np.log(np.clip(share, LEAST_SHARE, 1.0))
         return other
 
     def lengths(self, theta: Doubles) -> float | Doubles:
@@ -345,6 +350,7 @@ class CombinedPart(LearnedPart):
         other = copy.copy(self)
         pairs = zip(self.parts, self.index, strict=True)
         other.parts = [part.on_blocks(X[:, index], blocks) for part, index in pairs]
+        other.low = np.concatenate([part.low for part in other.parts])
         return other
 
     def _set_largest(self) -> None:

@@ -43,6 +43,7 @@ from .neighbours import Nearest
 BLOCKS, GIVEN, ASKED = 100, 50, 10
 ROUNDS = 3  # So often blocks are drawn,
 ALIKE = 0.05  # or until no logarithm of a length changes by more.
+FACTOR = 1.5  # The search starts from lengths shortened by the likeliest power of e^FACTOR.
 SETTLED = 1e-4  # A search ends where a step raises the log likelihood of a target by less.
 
 
@@ -85,11 +86,12 @@ def learned_near(
                 _, point = min(found, key=_value)
             if point is None or point.theta.size != part.low.size + 1:
                 point = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
-            for _ in range(ROUNDS):
+            for number in range(ROUNDS):
                 if not found:  # further kernels are compared on the same blocks
                     blocks = _blocks(part.kernel(point.theta[:-1]), examples, seed)
-                before = point.theta
-                criterion = _criterion(part, blocks, examples, targets)
+                before, criterion = point.theta, _criterion(part, blocks, examples, targets)
+                if not found and not number:
+                    point = _shortened(criterion, point)
                 point = criterion.least(point, SETTLED)
                 evaluations += criterion.evaluations
                 if found or np.abs(point.theta - before).max() <= ALIKE:
@@ -106,6 +108,19 @@ def learned_near(
         rows=used,
         _end=point,
     )
+
+
+def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoint:
+    """Divide all lengths by the likeliest of some factors, which leaves the same rows near.
+
+    Where lengths are far too long no slope tells of the right ones.
+    """
+    are_lengths = np.arange(point.theta.size) < point.theta.size - 1
+    longest = (point.theta[:-1] - criterion.part.low).max(initial=0.0)
+    thetas = [point.theta - shift * are_lengths for shift in np.arange(0.0, longest, FACTOR)]
+    likeliest = min(thetas[1:], key=lambda theta: criterion(theta)[0], default=point.theta)
+    better = criterion(likeliest)[0] < criterion(point.theta)[0]
+    return SearchPoint(likeliest) if better else point
 
 
 def _value(found: tuple[LearnedPart, SearchPoint]) -> float:

@@ -13,7 +13,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.products import Pairs
 
-__all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor", "given_near"]
+__all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor"]
 
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]

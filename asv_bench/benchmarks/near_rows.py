@@ -1,0 +1,134 @@
+"""Predictions and lengths from near rows, beside a loop in NumPy, the whole kernel, and rows at random."""
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from gzkcore import KernelRidge, Matern, NearKernelRidge, learn_kernel
+
+from .common import data_generator, interleave, largest_error, ratio
+
+KERNEL, ALPHA = Matern(2.5, 0.5), 0.02
+
+
+def rows(n, dim, noise=0.1, seed=0):
+    """Return rows of a cube, targets, and the function without its noise."""
+    rng = data_generator(seed)
+    X = rng.uniform(0, 4, (n, dim))
+    f = np.sin(2 * X[:, 0]) * np.cos(X).prod(axis=1)
+    return X, f + noise * rng.standard_normal(n), f
+
+
+def error(predicted, truth):
+    return float(np.sqrt(np.mean(np.square(predicted - truth))))
+
+
+class Predict:
+    """Means and deviations of new rows from the m nearest of 20,000."""
+
+    params = ([50, 150],)
+    param_names = ("m",)
+
+    def setup(self, m):
+        self.X, self.y, _ = rows(20_000, 3)
+        self.new = rows(2000, 3, seed=1)[0]
+        self.model = NearKernelRidge(
+            KERNEL, ALPHA, n_neighbors=m, trend=None, random_state=0
+        ).fit(self.X, self.y)
+        self.tree = KDTree(self.X)
+
+    def ours(self):
+        return self.model.predict(self.new, return_std=True)
+
+    def theirs(self, m, n_new=200):
+        found = np.empty(n_new)
+        for i, x in enumerate(self.new[:n_new]):
+            near = self.tree.query(x, m)[1]
+            A = KERNEL(self.X[near]) + ALPHA * np.eye(m)
+            found[i] = KERNEL(x[None], self.X[near])[0] @ np.linalg.solve(A, self.y[near])
+        return found
+
+    def time_gzkcore(self, m):
+        self.ours()
+
+    def time_numpy_a_tenth(self, m):
+        self.theirs(m)
+
+    def peakmem_gzkcore(self, m):
+        self.ours()
+
+    def track_error_gzkcore(self, m):
+        return largest_error(self.ours()[0][:200], self.theirs(m))
+
+    def track_times_faster(self, m):
+        calls = {"ours": self.ours, "theirs": lambda: self.theirs(m)}
+        return 10 * ratio(interleave(calls), "theirs", "ours")[0]
+
+    track_times_faster.unit = "times"
+
+
+class Against:
+    """The whole kernel with the same lengths and alpha, for little noise and for much."""
+
+    params = ([0.1, 1.0], [50, 200])
+    param_names = ("noise", "m")
+
+    def setup(self, noise, m):
+        self.X, self.y, _ = rows(8000, 2, noise)
+        self.new, _, self.f = rows(1000, 2, seed=1)
+
+    def near(self, noise, m):
+        model = NearKernelRidge(KERNEL, 2 * noise**2, n_neighbors=m, random_state=0)
+        return model.fit(self.X, self.y).predict(self.new)
+
+    def whole(self, noise):
+        model = KernelRidge(KERNEL, 2 * noise**2, trend="constant", random_state=0)
+        return model.fit(self.X, self.y).predict(self.new)
+
+    def time_near(self, noise, m):
+        self.near(noise, m)
+
+    def time_whole(self, noise, m):
+        self.whole(noise)
+
+    def track_error_near(self, noise, m):
+        return error(self.near(noise, m), self.f)
+
+    def track_error_whole(self, noise, m):
+        return error(self.whole(noise), self.f)
+
+
+class Lengths:
+    """A fast function of one column: 1,000 rows at random are farther apart than its waves."""
+
+    params = ([20_000, 200_000],)
+    param_names = ("rows",)
+
+    def setup(self, n):
+        rng = data_generator(0)
+        self.X, self.new = (rng.uniform(0, n / 200, (m, 1)) for m in (n, 1000))
+        self.y = np.sin(40 * self.X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+    def near(self):
+        return NearKernelRidge(Matern(2.5, "learn"), random_state=0).fit(self.X, self.y)
+
+    def at_random(self):
+        found = learn_kernel(self.X, self.y, Matern(2.5), random_state=0)
+        return NearKernelRidge(found.kernel, found.noise).fit(self.X, self.y)
+
+    def error(self, model):
+        return error(model.predict(self.new), np.sin(40 * self.new[:, 0]))
+
+    def time_near(self, n):
+        self.near()
+
+    def time_at_random(self, n):
+        self.at_random()
+
+    def peakmem_near(self, n):
+        self.near()
+
+    def track_error_near(self, n):
+        return self.error(self.near())
+
+    def track_error_at_random(self, n):
+        return self.error(self.at_random())
