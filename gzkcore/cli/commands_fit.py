@@ -317,7 +317,8 @@ def _learner_options(
     most = None if memory is None else bytes_of("--memory", memory)
     return {
         "budget": seconds, "form": next(iter(asked), "auto"),
-        "n_components": centers or features or near, "kernel": chosen, "max_memory": most, "random_state": seed,
+        "n_components": centers or features or near, "kernel": chosen, "max_memory": most,
+        "random_state": seed,
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.state import doubles, holds, nothing, stored
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.solve.system import HELD_ROWS
 
 from .form import Choice
@@ -27,6 +28,10 @@ LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # Factors of standard deviations are b
 MOST_OF_INCOMPLETE = 100.0  # Factors of rows with a missing number are no larger.
 GAPS = "gaps"  # the kind of the remark on gaps between the rows
 IN_GAPS = 1.5  # Most rows in a gap have at least so many times the usual variance.
+# What near rows tell of the variance far away is that of near rows. On 72,000 rows of stations .88 and
+# .90 of the rows in gaps of a week, and .21 and .42 of those of 15 days to come, were within 1.96
+# standard deviations without this term; with it .99 and .97, and .97 and .97.
+UNKNOWN_TO_NEAR = 4
 FEWEST_INCOMPLETE = 20  # Fewer held-out rows with a missing number don't tell a factor.
 SAME_FACTOR = 1.05  # Rows with a missing number have the factor of others up to so many times it.
 # With fewer held-out rows than this, standard deviations are never narrowed. Of 24 samples of 5 and
@@ -60,9 +65,12 @@ class Spread(NamedTuple):
         alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
         variances = np.square(deviations).reshape(-1, len(noise))
         share = left_unknown(variances, noise, alpha)
+        farthest = noise * (1.0 + 1.0 / alpha)
+        if isinstance(model, NearKernelRidge):
+            return cls(variances, share**UNKNOWN_TO_NEAR, farthest)
         if hasattr(model, "trend_coef_"):
             share = np.zeros_like(share)
-        return cls(variances, np.square(share), noise * (1.0 + 1.0 / alpha))
+        return cls(variances, np.square(share), farthest)
 
     @classmethod
     def joined(cls, spreads: Iterable["Spread"]) -> "Spread":

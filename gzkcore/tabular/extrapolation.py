@@ -23,7 +23,6 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
-from gzkcore.kernels.product import column_scales
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import Trend
@@ -57,15 +56,12 @@ class Edge:
     latest: bool
 
     @classmethod
-    def of(
-        cls, trials: Trials, groups: Groups, best: Candidate, most: int = MOST_ROWS
-    ) -> "Edge | None":
-        """Return the edge of so many rows; None without numbers that matter."""
+    def of(cls, trials: Trials, groups: Groups, best: Candidate) -> "Edge | None":
+        """Return the edge of some rows; None without numbers that matter."""
         shares = _shares(trials, best)
         matter = shares >= LITTLE
         dates, numbers = (groups.columns_of(kind) for kind in ("date", "number"))
-        rng = np.random.default_rng(trials.seed)
-        rows = at_most(trials.every(), most, rng)
+        rows = at_most(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
         if len(rows) < FEWEST_ROWS:
             return None
         if dates.size:
@@ -77,7 +73,7 @@ class Edge:
         out = far >= cut if np.mean(far >= cut) <= MOST_AT_EDGE else far > cut
         if not out.any() or not np.ptp(far) > 0:
             return None
-        return cls((rows[~out], at_most(rows[out], MOST_ROWS, rng)), dates.size > 0)
+        return cls((rows[~out], rows[out]), dates.size > 0)
 
     def sentence(self, error: float, chosen: Candidate, best: Candidate) -> str:
         """Return the error at the edge in words, and what is chosen instead of the best."""
@@ -100,16 +96,12 @@ class Edge:
         )
 
 
-def gaps_in(
-    trials: Trials, groups: Groups, best: Candidate, most: int = MOST_ROWS
-) -> list[list[TrainTest]]:
-    """Return ways to hold out blocks between other rows, of so many in all, each as splits.
+def gaps_in(trials: Trials, groups: Groups, best: Candidate) -> list[list[TrainTest]]:
+    """Return ways to hold out blocks between other rows, each as splits.
 
     Blocks lie along the date, the place and the number with which predictions change most.
     """
-    rng = np.random.default_rng(trials.seed)
-    rows = at_most(trials.every(), most, rng)
-    n_turns = ONE_BLOCK_IN if len(rows) <= MOST_ROWS else 1
+    rows = at_most(trials.every(), MOST_ROWS, np.random.default_rng(trials.seed))
     shares, ways = _shares(trials, best), []
     for columns in filter(len, map(groups.columns_of, ("date", "place", "number"))):
         along = trials.X[rows, columns[np.argmax(shares[columns])]]
@@ -118,17 +110,14 @@ def gaps_in(
         stretches = [share * np.ptp(values) for share in STRETCHES if share * len(values) >= 1]
         for block in [*blocks, *(np.floor((along - values[0]) / size) for size in stretches)]:
             inner = (block > 0) & (block < block.max())
-            held = [inner & (block % ONE_BLOCK_IN == turn) for turn in range(n_turns)]
-            ways.append(
-                [(rows[~out], at_most(rows[out], MOST_ROWS, rng)) for out in held if out.any()]
-            )
+            held = [inner & (block % ONE_BLOCK_IN == turn) for turn in range(ONE_BLOCK_IN)]
+            ways.append([(rows[~out], rows[out]) for out in held if out.any()])
     return [splits for splits in ways if splits]
 
 
 def _shares(trials: Trials, best: Candidate) -> Doubles:
     """Return the share of each encoded column in the mean squared change of predictions."""
-    scales = column_scales(best.kernel, trials.X.shape[1])
-    rates = trials.X.var(axis=0) * np.square(scales)
+    rates = trials.X.var(axis=0) * np.square(best.kernel.scale())
     return np.asarray(rates / rates.sum())
 
 

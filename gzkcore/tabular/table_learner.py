@@ -56,7 +56,7 @@ from gzkcore.solve.solve import SolveProgress
 
 from .columns.left_out import LeftOut
 from .copies import about_copies, doubt_copies
-from .extrapolation import MOST_ROWS, Edge, choose_by_edge, gaps_in
+from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
 from .form import AUTO, FORMS, NEAR, Choice, Form, asked_form, best_form, expected_error
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
@@ -293,12 +293,10 @@ class TableLearner(BaseEstimator):
         of_columns = None if one_length else groups
         form, best, trials = self._form(table, trials, best, seconds, of_columns, kernel)
         edge = None
-        by_blocks = of == "y" and not one_length and table.at_random(self.cv)
-        by_blocks &= form.is_whole or form.near is not None
-        most = MOST_ROWS if form.is_whole else table.n_rows  # all, among which rows are near
+        by_blocks = of == "y" and not one_length and form.is_whole and table.at_random(self.cv)
         if by_blocks:
-            edge = Edge.of(trials, groups, best, most)
-        if edge is not None and form.is_whole and (kernel is None or asks_targets(kernel)):
+            edge = Edge.of(trials, groups, best)
+        if edge is not None and (kernel is None or asks_targets(kernel)):
             at_random = best
             best, error = choose_by_edge(trials, at_random, groups, edge)
             report.say(edge.sentence(error, best, at_random))
@@ -308,7 +306,7 @@ class TableLearner(BaseEstimator):
             report.say("The errors are those of the whole kernel, which this model approximates.")
         self._on_progress("calibrating", None, "")
         incomplete = self.encoder_.incomplete(table.X)
-        gaps = gaps_in(trials, groups, best, most) if by_blocks else []
+        gaps = gaps_in(trials, groups, best) if by_blocks else []
         self._calibrate(Choice(trials, best, form, edge, gaps, incomplete))
         self.kernel_ = best.kernel
         model = form.model(best.kernel, table.n_all)

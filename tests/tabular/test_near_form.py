@@ -1,0 +1,122 @@
+"""Models of near rows on tables: what is chosen, and that all that learners do works with them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gzkcore
+from gzkcore import KernelClassifier, KernelRegressor, NearKernelRidge
+from gzkcore.kernels.product import Product, column_scales
+from gzkcore.kernels.shift_invariant import Gaussian, Matern
+from gzkcore.tabular import near_form
+
+
+def waves(n, seed=0, noise=0.1):
+    """Return rows of a function that changes within the distance of a hundred of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 2))
+    return X, np.sin(60 * X[:, 0]) + X[:, 1] + noise * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = waves(3000)
+    return KernelRegressor(form="near", kernel="gaussian", random_state=0).fit(X, y)
+
+
+def test_near_rows_are_the_form_that_was_asked_for(model):
+    assert isinstance(model.model_, NearKernelRidge)
+    assert 'as form="near" says' in str(model.report_)
+    X, y = waves(500, seed=1)
+    mean, std = model.predict(X, return_std=True)
+    assert np.sqrt(np.mean((mean - y) ** 2)) < 0.2
+    assert 0.9 < np.mean(np.abs(mean - y) < 1.96 * std) <= 1
+
+
+def test_files_and_pickles_of_near_rows_predict_the_same(model, tmp_path):
+    model.save(tmp_path / "model.gzk")
+    X, _ = waves(20, seed=2)
+    again = gzkcore.load(tmp_path / "model.gzk").predict(X, return_std=True)
+    np.testing.assert_array_equal(again, model.predict(X, return_std=True))
+
+
+def test_slopes_of_near_rows_are_those_of_the_function(model):
+    X, _ = waves(50, seed=3)
+    _, std, slopes, of_slopes = model.predict(X, return_std=True, return_gradient=True)
+    errors = slopes - np.column_stack([60 * np.cos(60 * X[:, 0]), np.ones(50)])
+    assert np.mean(np.abs(errors) < 2.5 * of_slopes) > 0.85
+    assert std.shape == (50,)
+
+
+def test_importances_are_shares_of_the_columns(model):
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_[0] > 0.9
+
+
+def test_the_number_of_near_rows_is_n_components():
+    X, y = waves(1200)
+    model = KernelRegressor(form="near", n_components=20, kernel=Gaussian(5.0), random_state=0)
+    assert model.fit(X, y).model_.n_neighbors == 20
+
+
+def test_groups_are_held_out_whole():
+    X, y = waves(1500)
+    groups = np.repeat(np.arange(50), 30)
+    kernel = Matern(1.5, 0.3)
+    model = KernelRegressor(form="near", kernel=kernel, random_state=0)
+    model.fit(X, y, groups=groups)
+    assert isinstance(model.model_, NearKernelRidge)
+
+
+def test_several_targets_and_weights():
+    X, y = waves(1500)
+    Y, weight = np.column_stack([y, X[:, 1]]), np.linspace(0, 2, 1500)
+    model = KernelRegressor(form="near", kernel=Matern(1.5, 0.3), random_state=0)
+    mean, std = model.fit(X, Y, weight).predict(X[:5], return_std=True)
+    assert mean.shape == std.shape == (5, 2)
+    assert (std > 0).all()
+
+
+def test_a_classifier_of_near_rows_gives_probabilities():
+    X, y = waves(1500, noise=0.0)
+    labels = np.where(y > 0.5, "high", "low")
+    model = KernelClassifier(form="near", kernel=Matern(1.5, "learn"), random_state=0)
+    model.fit(X[:1200], labels[:1200])
+    assert isinstance(model.model_, NearKernelRidge)
+    shares = model.predict_proba(X[1200:])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert np.mean(model.predict(X[1200:]) == labels[1200:]) > 0.85
+
+
+def test_place_and_time_have_a_kernel_each():
+    rng = np.random.default_rng(0)
+    n = 1500
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
+    table = pd.DataFrame({"height": rng.uniform(0, 9, n), "date": days})
+    y = np.sin(table.height) + np.asarray((days - days.min()).days) / 300
+    model = KernelRegressor(form="near", random_state=0).fit(table, y)
+    assert any("place x time" in candidate.name for candidate in model.report_.candidates)
+
+
+def test_the_scales_of_a_product_are_those_of_its_parts():
+    kernel = Product([([0, 2], Matern(1.5, [1.0, 2.0])), ([1], Gaussian(0.5))])
+    np.testing.assert_allclose(column_scales(kernel, 3), [1.0, 1.0, 0.5])
+
+
+@pytest.mark.slow
+def test_near_rows_are_chosen_where_they_are_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (16_000, 2))
+    y = np.sin(150 * X[:, 0]) + np.sin(150 * X[:, 1]) + 0.1 * rng.standard_normal(len(X))
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert isinstance(model.model_, NearKernelRidge)
+    assert "nearest rows of each new one" in str(model.report_)
+
+
+@pytest.mark.slow
+def test_a_smooth_part_averages_noise_over_more_rows(monkeypatch):
+    monkeypatch.setattr(near_form, "ROWS_FOR_SMOOTH", 10_000)
+    X, y = waves(12_000, noise=1.0)
+    y = y - np.sin(60 * X[:, 0]) + np.sin(3 * X[:, 0])
+    model = KernelRegressor(form="near", kernel="gaussian", n_components=30, random_state=0)
+    assert hasattr(model.fit(X, y).model_, "smooth_")
