@@ -31,9 +31,9 @@ class Predict:
     def setup(self, m):
         self.X, self.y, _ = rows(20_000, 3)
         self.new = rows(2000, 3, seed=1)[0]
-        self.model = NearKernelRidge(
-            KERNEL, ALPHA, n_neighbors=m, trend=None, random_state=0
-        ).fit(self.X, self.y)
+        self.model = NearKernelRidge(KERNEL, ALPHA, n_neighbors=m, trend=None, random_state=0).fit(
+            self.X, self.y
+        )
         self.tree = KDTree(self.X)
 
     def ours(self):
