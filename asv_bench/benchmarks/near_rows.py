@@ -1,4 +1,4 @@
-"""Predictions and lengths from near rows, beside a loop in NumPy, the whole kernel, and rows at random."""
+"""Predictions and lengths from near rows, beside NumPy, the whole kernel, and rows at random."""
 
 import numpy as np
 from scipy.spatial import KDTree

@@ -55,17 +55,11 @@ def test_means_and_deviations_are_the_reference(n_targets, trend, weighted):
     X, y, weight, new = data(n_targets=n_targets)
     weight = weight if weighted else np.ones(200)
     model = made(trend=trend).fit(X, y, weight if weighted else None)
-    Y, columns = (
-        y.reshape(200, -1),
-        {None: [], "linear": [0, 1], "constant": []}.get(str(trend), trend),
+    Y, columns = y.reshape(200, -1), {"constant": [], "linear": [0, 1]}.get(str(trend), trend)
+    H, H_new = (
+        np.zeros((len(rows), 1)) if trend is None else np.c_[np.ones(len(rows)), rows[:, columns]]
+        for rows in (X, new)
     )
-    if trend is None:
-        columns, H, H_new = [], np.zeros((200, 1)), np.zeros((9, 1))
-    else:
-        columns = (
-            {"constant": [], "linear": [0, 1]}.get(trend, [1]) if isinstance(trend, str) else [1]
-        )
-        H, H_new = np.c_[np.ones(200), X[:, columns]], np.c_[np.ones(9), new[:, columns]]
     roots = np.sqrt(weight)[:, None]
     b = np.linalg.lstsq(roots * H, roots * Y, rcond=None)[0]
     left = Y - H @ b
@@ -76,7 +70,7 @@ def test_means_and_deviations_are_the_reference(n_targets, trend, weighted):
         K = KERNEL(np.vstack([X[near], x]))
         for q in range(n_targets):
             wanted, variance = formula(
-                lambda a, c: K[a, c], 12, range(12), left[near, q], 0.05, weight[near]
+                lambda a, c, K=K: K[a, c], 12, range(12), left[near, q], 0.05, weight[near]
             )
             assert mean.reshape(9, -1)[i, q] == pytest.approx(wanted + H_new[i] @ b[:, q], abs=2e-5)
             scales.append(std.reshape(9, -1)[i, q] ** 2 / variance)
@@ -122,7 +116,7 @@ def test_the_deviation_is_that_of_new_observations():
 def test_slopes_by_differences(kernel, trend):
     X, y, _, new = data(n_targets=2)
     model = made(kernel, 1e-5, trend=trend).fit(X, y)
-    mean, std, slope, slope_std = model.predict(new, True, True)
+    mean, _, slope, slope_std = model.predict(new, True, True)
     assert_array_equal(mean, model.predict(new))
     assert slope.shape == slope_std.shape == (9, 2, 2)
     h = 1e-6
@@ -362,7 +356,8 @@ def test_an_interrupt_leaves_the_model_as_it_was(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, interrupted)
-            pytest.raises(KeyboardInterrupt, change)
+            with pytest.raises(KeyboardInterrupt):
+                change()
         assert model.X_fit_.shape == (200, 2)
         assert_array_equal(model.predict(new), before)
 
@@ -410,7 +405,7 @@ def test_wrong_parameters(parameters, error, message):
 def test_wrong_rows():
     X, y, weight, new = data()
     hole = np.where(np.arange(200)[:, None] == 3, np.nan, X)
-    with pytest.raises(ValueError, match="Input X contains NaN.* in row 3"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN.* in row 3"):
         made().fit(hole, y)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         made().fit(X, hole[:, 0])
