@@ -1,4 +1,4 @@
-"""Predictions and lengths from near rows, beside a loop in NumPy, the whole kernel, and rows at random."""
+"""Predictions and lengths from near rows, beside NumPy, the whole kernel, and rows at random."""
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -31,9 +31,9 @@ class Predict:
     def setup(self, m):
         self.X, self.y, _ = rows(20_000, 3)
         self.new = rows(2000, 3, seed=1)[0]
-        self.model = NearKernelRidge(
-            KERNEL, ALPHA, n_neighbors=m, trend=None, random_state=0
-        ).fit(self.X, self.y)
+        self.model = NearKernelRidge(KERNEL, ALPHA, n_neighbors=m, trend=None, random_state=0).fit(
+            self.X, self.y
+        )
         self.tree = KDTree(self.X)
 
     def ours(self):

@@ -67,14 +67,14 @@ class Pairs:
         `like` are pairs of other rows with the same kernel, whose tables are taken.
         """
         kernel, X, _ = unmapped(kernel, X, None)
-        form = kernel.tile_form(X.shape[1])
+        form: Any = kernel.tile_form(X.shape[1])
         if like is None:
             terms = known_terms(form, X.shape[1], dtype, 0.0)
             if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
                 return None
             term, known = terms[0]
         else:
-            (term,), known = form or (), like.known
+            term, known = form[0], like.known
         parts = [scaled_columns(X, factor) for factor in term.factors]
         weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
         rows = np.concatenate([part for part, _ in parts], axis=1)
@@ -425,12 +425,11 @@ def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) 
     X are blocks of rows (n_blocks, size, dim), of each of which there is a matrix.
     """
     dim = X.shape[2]
+    known = FactorArrays.of(term.factors, dim, dtype, [math.inf])
     if sloped:
         term, known = _sloped(term, 0, dim, dtype)
-    else:
-        known = FactorArrays.of(term.factors, dim, dtype, [math.inf])
-        if known is None:
-            raise ValueError(f"the kernel {NO_TABLE}")
+    if known is None:
+        raise ValueError(f"the kernel {NO_TABLE}")
     rows, _ = scaled_columns((X - X[:, :1]).reshape(-1, dim), term.factors[0])
     out = np.empty((*X.shape[:2], X.shape[1]), dtype)
     _neighbours.kernel_of_blocks(

@@ -242,9 +242,8 @@ class NearKernelRidge(WithKernel, Regressor):
         y, trend = self._y.reshape(len(self._y), -1), Trend.of(self._trend, self.X_fit_)
         constant = np.zeros(y.shape[1])
         if trend is not None:
-            H, roots = trend.columns(self.X_fit_), 1.0
-            if self._noise is not None:
-                roots = self._noise[:, None] ** -0.5
+            H = trend.columns(self.X_fit_)
+            roots = 1.0 if self._noise is None else self._noise[:, None] ** -0.5
             with limit_blas(1):  # whose bits depend on its threads
                 b = lstsq(roots * H, roots * y)[0]
             constant, slopes = trend.plain(b, self.n_features_in_)
@@ -372,12 +371,12 @@ class NearKernelRidge(WithKernel, Regressor):
             own = self.trend_coef_.reshape(X.shape[1], -1)
             slopes += np.einsum("ipc,cq->iqp", directions, own)
         if hasattr(self, "smooth_"):
-            own = exact_gradients(self.smooth_, X)
-            if own is None:
+            of_smooth = exact_gradients(self.smooth_, X)
+            if of_smooth is None:
                 raise ValueError(
                     f"smooth={self.smooth_!r} has no exact derivatives; use a KernelRidge, or None"
                 )
-            slopes += np.einsum("iqc,ipc->iqp", own, directions)
+            slopes += np.einsum("iqc,ipc->iqp", of_smooth, directions)
         if variances is None:
             return [slopes]
         return [slopes, np.sqrt(self._scale[:, None] * variances[:, None])]

@@ -10,7 +10,7 @@ is maximised over the lengths and the noise (Vecchia 1988; Stein, Chi, Welty 200
 and the priors of `marginal_likelihood`. Which rows are near depends on the lengths, so that blocks
 are drawn again.
 
-Cost       an evaluation takes BLOCKS (GIVEN + ASKED)^3 multiply-adds, whatever the number of rows.
+Cost       an evaluation takes BLOCKS SIZE^3 multiply-adds, whatever the number of rows.
 """
 
 import math
@@ -40,20 +40,15 @@ from .neighbours import Nearest
 # There are so many blocks; in each the targets of some rows are predicted from those of the others.
 # On 72,000 rows of 200 stations 50 blocks had lengths nearly as good as 150, and 500 blocks of one
 # asked row no better ones in eight times the time.
-BLOCKS, GIVEN, ASKED = 100, 50, 10
+BLOCKS, SIZE = 100, 60
+ONE_IN = 6  # So often a row of a block is asked; the others are given.
 ROUNDS = 3  # So often blocks are drawn,
 ALIKE = 0.05  # or until no logarithm of a length changes by more.
 FACTOR = 1.5  # The search starts from lengths shortened by the likeliest power of e^FACTOR.
 SETTLED = 1e-4  # A search ends where a step raises the log likelihood of a target by less.
 
 
-def learned_near(
-    kernel: Kernel,
-    examples: Examples,
-    *,
-    start: LearnedKernel | None = None,
-    random_state: Seed = None,
-) -> LearnedKernel:
+def learned_near(kernel: Kernel, examples: Examples, *, random_state: Seed = None) -> LearnedKernel:
     """Learn the lengths of a kernel, and the noise, from near rows.
 
     Parameters
@@ -61,8 +56,6 @@ def learned_near(
     kernel : Kernel
         With parameters to be learned; of a resolved one only the noise is.
     examples : Examples
-    start : LearnedKernel, optional
-        The search goes on from its lengths.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the blocks.
 
@@ -78,26 +71,25 @@ def learned_near(
     of_used = standard_targets(examples.y, used, weight)
     targets = np.zeros((examples.X.shape[0], of_used.shape[1]))
     targets[used] = of_used
-    found, evaluations = [], 0
+    first, *others = candidates(kernel) if asks_targets(kernel) else [kernel]
+    part, evaluations = examples.part(first, some), 0
+    point = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
     with limit_blas(1):  # whose bits depend on its threads
-        for one in candidates(kernel) if asks_targets(kernel) else [kernel]:
-            part, point = examples.part(one, some), None if start is None else start._end
-            if found:
-                _, point = min(found, key=_value)
-            if point is None or point.theta.size != part.low.size + 1:
-                point = SearchPoint(np.append(np.zeros(part.low.size), math.log(NOISE_START)))
-            for number in range(ROUNDS):
-                if not found:  # further kernels are compared on the same blocks
-                    blocks = _blocks(part.kernel(point.theta[:-1]), examples, seed)
-                before, criterion = point.theta, _criterion(part, blocks, examples, targets)
-                if not found and not number:
-                    point = _shortened(criterion, point)
-                point = criterion.least(point, SETTLED)
-                evaluations += criterion.evaluations
-                if found or np.abs(point.theta - before).max() <= ALIKE:
-                    break
-            found.append((part, point))
-    part, point = min(found, key=_value)
+        for number in range(ROUNDS):
+            blocks = _blocks(part.kernel(point.theta[:-1]), examples, seed)
+            criterion, before = _criterion(part, blocks, examples, targets), point.theta
+            if number == 0:
+                point = _shortened(criterion, point)
+            point = criterion.least(point, SETTLED)
+            evaluations += criterion.evaluations
+            if np.abs(point.theta - before).max() <= ALIKE:
+                break
+        for other in others:  # on the same blocks, so that values can be compared
+            criterion = _criterion(examples.part(other, some), blocks, examples, targets)
+            new = criterion.least(point, SETTLED)
+            evaluations += criterion.evaluations
+            if new.value < point.value:
+                part, point = criterion.part, new
     check_hope(kernel, part, point)
     return LearnedKernel(
         kernel=part.kernel(point.theta[:-1]),
@@ -110,33 +102,16 @@ def learned_near(
     )
 
 
-def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoint:
-    """Divide all lengths by the likeliest of some factors, which leaves the same rows near.
-
-    Where lengths are far too long no slope tells of the right ones.
-    """
-    are_lengths = np.arange(point.theta.size) < point.theta.size - 1
-    longest = (point.theta[:-1] - criterion.part.low).max(initial=0.0)
-    thetas = [point.theta - shift * are_lengths for shift in np.arange(0.0, longest, FACTOR)]
-    likeliest = min(thetas[1:], key=lambda theta: criterion(theta)[0], default=point.theta)
-    better = criterion(likeliest)[0] < criterion(point.theta)[0]
-    return SearchPoint(likeliest) if better else point
-
-
-def _value(found: tuple[LearnedPart, SearchPoint]) -> float:
-    return found[1].value
-
-
 def _blocks(kernel: Kernel, examples: Examples, seed: int) -> Integers:
-    """Return the numbers (BLOCKS, GIVEN + ASKED) of rows that are near with a kernel.
+    """Return the numbers (BLOCKS, SIZE) of rows that are near with a kernel.
 
     The last ones, which are asked, are some of the nearest third about the centre of each block.
     """
     rng, used = np.random.default_rng(seed), examples.used
     places = scaled(kernel, as_double(dense(examples.X[used])))
     centers = rng.permutation(used.size)[:BLOCKS]
-    size = min(GIVEN + ASKED, used.size)
-    n_asked = _n_asked(size)
+    size = min(SIZE, used.size)
+    n_asked = -(-size // ONE_IN)
     blocks = Nearest(places).to(places[centers], size)
     for rows in blocks:
         asked = rng.permutation(max(size // 3, n_asked))[:n_asked]
@@ -144,15 +119,21 @@ def _blocks(kernel: Kernel, examples: Examples, seed: int) -> Integers:
     return np.asarray(used[blocks])
 
 
-def _n_asked(size: int) -> int:
-    """Return how many rows of a block are asked."""
-    return -(-size * ASKED // (GIVEN + ASKED))
-
-
 def _criterion(
     part: LearnedPart, blocks: Integers, examples: Examples, targets: Doubles
 ) -> ConditionalCriterion:
     weight, size = examples.weight, blocks.shape[1]
     spread = None if weight is None else examples.mean_weight / weight[blocks]
-    of_blocks = part.on_blocks(examples.X, blocks)
-    return ConditionalCriterion(of_blocks, targets[blocks], spread, size - _n_asked(size))
+    part = part.on_blocks(examples.X, blocks)
+    return ConditionalCriterion(part, targets[blocks], spread, size - -(-size // ONE_IN))
+
+
+def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoint:
+    """Divide all lengths by the likeliest of some factors, which leaves the same rows near.
+
+    Where lengths are far too long no slope tells of the right ones.
+    """
+    are_lengths = np.arange(point.theta.size) < point.theta.size - 1
+    longest = (point.theta[:-1] - criterion.part.low).max(initial=FACTOR)
+    thetas = [point.theta - shift * are_lengths for shift in np.arange(0.0, longest, FACTOR)]
+    return SearchPoint(min(thetas, key=lambda theta: criterion(theta)[0]))

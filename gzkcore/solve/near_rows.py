@@ -108,9 +108,8 @@ class NearRows:
         at = at.reshape(places.shape)  # NumPy before 2.1
         old, noise = as_double(dense(self.X[some])), self._noise_of(some)
         if self._one is not None:
-            one, dtype = self._one, self._dtype
-            pairs: list[Any] = [Pairs.of(self.kernel, rows, dtype, one) for rows in (X, old)]
-            return given_near(*pairs, at, self.alpha, noise, dtype)
+            pairs: Any = [Pairs.of(self.kernel, rows, self._dtype, self._one) for rows in (X, old)]
+            return given_near(pairs[0], pairs[1], at, self.alpha, noise, self._dtype)
         weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha
         with limit_blas(1):  # more threads wait for one another
             for i, here in enumerate(at):
@@ -120,7 +119,7 @@ class NearRows:
                 variance[i] -= weights[i] @ to_x[:, 0]
         return weights, np.maximum(variance, self.alpha)
 
-    def _noise_of(self, rows: Integers) -> Doubles:
+    def _noise_of(self, rows: Integers | Numbers) -> Doubles:
         ones = np.ones(len(rows)) if self.noise is None else self.noise[rows]
         return self.alpha * ones
 

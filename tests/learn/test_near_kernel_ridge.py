@@ -55,12 +55,11 @@ def test_means_and_deviations_are_the_reference(n_targets, trend, weighted):
     X, y, weight, new = data(n_targets=n_targets)
     weight = weight if weighted else np.ones(200)
     model = made(trend=trend).fit(X, y, weight if weighted else None)
-    Y, columns = y.reshape(200, -1), {None: [], "linear": [0, 1], "constant": []}.get(str(trend), trend)
-    if trend is None:
-        columns, H, H_new = [], np.zeros((200, 1)), np.zeros((9, 1))
-    else:
-        columns = {"constant": [], "linear": [0, 1]}.get(trend, [1]) if isinstance(trend, str) else [1]
-        H, H_new = np.c_[np.ones(200), X[:, columns]], np.c_[np.ones(9), new[:, columns]]
+    Y, columns = y.reshape(200, -1), {"constant": [], "linear": [0, 1]}.get(str(trend), trend)
+    H, H_new = (
+        np.zeros((len(rows), 1)) if trend is None else np.c_[np.ones(len(rows)), rows[:, columns]]
+        for rows in (X, new)
+    )
     roots = np.sqrt(weight)[:, None]
     b = np.linalg.lstsq(roots * H, roots * Y, rcond=None)[0]
     left = Y - H @ b
@@ -71,7 +70,7 @@ def test_means_and_deviations_are_the_reference(n_targets, trend, weighted):
         K = KERNEL(np.vstack([X[near], x]))
         for q in range(n_targets):
             wanted, variance = formula(
-                lambda a, c: K[a, c], 12, range(12), left[near, q], 0.05, weight[near]
+                lambda a, c, K=K: K[a, c], 12, range(12), left[near, q], 0.05, weight[near]
             )
             assert mean.reshape(9, -1)[i, q] == pytest.approx(wanted + H_new[i] @ b[:, q], abs=2e-5)
             scales.append(std.reshape(9, -1)[i, q] ** 2 / variance)
@@ -100,7 +99,9 @@ def test_the_deviation_is_that_of_new_observations():
     mean, std = model.predict(X[3000:], return_std=True)
     z = (y[3000:] - mean) / std
     assert 0.95 < z.std() < 1.05
-    assert 0.01 < model.noise_variance_ < 0.0115 or model.noise_variance_ == pytest.approx(0.01, rel=0.1)
+    assert 0.01 < model.noise_variance_ < 0.0115 or model.noise_variance_ == pytest.approx(
+        0.01, rel=0.1
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_the_deviation_is_that_of_new_observations():
 def test_slopes_by_differences(kernel, trend):
     X, y, _, new = data(n_targets=2)
     model = made(kernel, 1e-5, trend=trend).fit(X, y)
-    mean, std, slope, slope_std = model.predict(new, True, True)
+    mean, _, slope, slope_std = model.predict(new, True, True)
     assert_array_equal(mean, model.predict(new))
     assert slope.shape == slope_std.shape == (9, 2, 2)
     h = 1e-6
@@ -167,7 +168,7 @@ def test_lengths_below_the_distance_of_random_rows_are_found():
         (Matern("learn", "learn"), False), (Laplacian("learn"), False), ("gaussian", False),
         (Product([(0, Matern(1.5, "learn")), (1, Gaussian("learn"))]), False),
         (Sum([(0, Matern(1.5, "learn")), (1, Gaussian("learn"))]), False),
-        (SphereMatern(2.5, "learn"), True), (KERNEL, False),
+        pytest.param(SphereMatern(2.5, "learn"), True, marks=pytest.mark.slow), (KERNEL, False),
     ],
     ids=str,
 )  # fmt: skip
@@ -178,7 +179,7 @@ def test_every_kernel_learns_from_near_rows(kernel, on_sphere):
         y = np.sin(5 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(600)
     model = made(kernel, None).fit(X[:500], y[:500], weight[:500])
     again = made(kernel, None).fit(X[:500], y[:500], weight[:500])
-    assert_array_equal(model.predict(X), again.predict(X))
+    assert_array_equal(model.predict(X[:50]), again.predict(X[:50]))
     assert "learn" not in repr(model.kernel_)
     assert model.score(X[500:], y[500:]) > 0.9
 
@@ -192,14 +193,14 @@ def test_a_weight_of_2_is_half_the_noise():
 
 def test_smoothness_is_the_likeliest():
     rng = np.random.default_rng(0)
-    X = np.sort(rng.uniform(0, 30, (3000, 1)), axis=0)
+    X = np.sort(rng.uniform(0, 30, (800, 1)), axis=0)
     draws = {}
     for nu in (0.5, 2.5):
-        K = Matern(nu, 0.5)(X[:1500])
-        draws[nu] = np.linalg.cholesky(K + 1e-8 * np.eye(1500)) @ rng.standard_normal(1500)
+        K = Matern(nu, 0.5)(X)
+        draws[nu] = np.linalg.cholesky(K + 1e-8 * np.eye(800)) @ rng.standard_normal(800)
     for nu, f in draws.items():
-        y = f + 0.05 * rng.standard_normal(1500)
-        found = made(Matern("learn", "learn"), None).fit(X[:1500], y).kernel_.nu
+        y = f + 0.05 * rng.standard_normal(800)
+        found = made(Matern("learn", "learn"), None).fit(X, y).kernel_.nu
         assert (found == 0.5) == (nu == 0.5)
 
 
@@ -232,7 +233,9 @@ def test_the_same_rows_in_any_form(form):
     model = made(Gaussian("learn"), None, trend="linear").fit(change(X), y)
     plain = made(Gaussian("learn"), None, trend="linear").fit(X.astype(float), y)
     for found, wanted in zip(
-        model.predict(change(new), True, True), plain.predict(new.astype(float), True, True), strict=True
+        model.predict(change(new), True, True),
+        plain.predict(new.astype(float), True, True),
+        strict=True,
     ):
         assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
@@ -267,18 +270,17 @@ def test_rows_in_batches():
 # ---- rows come and go
 
 
-@pytest.mark.parametrize("trend", [None, "linear"])
 @pytest.mark.parametrize("weighted", ["no", "new", "all"])
-def test_update_and_forget_are_a_fit_to_the_rows_that_are_there(trend, weighted):
+def test_update_and_forget_are_a_fit_to_the_rows_that_are_there(weighted):
     X, y, weight, new = data(200, 2)
     weight = {"no": np.ones(200), "new": np.r_[np.ones(150), weight[150:]], "all": weight}[weighted]
     old = None if weighted != "all" else weight[:150]
-    model = made(trend=trend).fit(X[:150], y[:150], old)
+    model = made(trend=None).fit(X[:150], y[:150], old)
     model.predict(new)
     model.update(X[150:], y[150:], None if weighted == "no" else weight[150:])
-    check_same(model, made(trend=trend).fit(X, y, weight), new)
+    check_same(model, made(trend=None).fit(X, y, weight), new)
     gone = np.arange(200) % 3 == 0
-    check_same(model.forget(gone), made(trend=trend).fit(X[~gone], y[~gone], weight[~gone]), new)
+    check_same(model.forget(gone), made(trend=None).fit(X[~gone], y[~gone], weight[~gone]), new)
     left = model.X_fit_[[1, *range(3, len(model.X_fit_))]]
     assert_array_equal(model.forget([0, 2]).X_fit_, left)
 
@@ -291,6 +293,43 @@ def check_same(model, wanted, new):
     assert_allclose(mean, mean_of_all, rtol=1e-6)
     scales = np.sqrt(model._scale / wanted._scale)
     assert_allclose(std, std_of_all * scales, rtol=1e-6)
+
+
+def test_the_trend_stays_with_new_rows():
+    X, y, _, new = data()
+    model = made(trend="linear").fit(X[:150], y[:150])
+    of_rows, of_new = (model.intercept_ + rows @ model.trend_coef_ for rows in (X, new))
+    model.update(X[150:], y[150:])
+    left = made(trend=None).fit(X, y - of_rows)
+    assert_allclose(model.predict(new), of_new + left.predict(new), rtol=1e-6)
+
+
+# ---- a smooth part
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_near_rows_predict_what_a_smooth_part_leaves(weighted, monkeypatch, tmp_path):
+    monkeypatch.setattr(near_kernel_ridge, "SMOOTH_ROWS", 120)
+    X, y, weight, new = data(400, 2)
+    weight = weight if weighted else None
+    model = made(smooth=KernelRidge(Gaussian(4.0), 0.1)).fit(X, y, weight)
+    assert model.X_fit_.shape == (280, 2)
+    of_rows, of_new = (model.intercept_ + model.smooth_.predict(rows) for rows in (X, new))
+    here = (X[:, None] == model.X_fit_).all(axis=2).any(axis=1)
+    left = made(trend=None).fit(
+        X[here], (y - of_rows)[here], None if weight is None else weight[here]
+    )
+    assert_allclose(model.predict(new), of_new + left.predict(new), rtol=1e-5)
+    slope = model.predict(new, False, True)[1]
+    for c, step in enumerate(1e-4 * np.eye(2)):
+        expected = (model.predict(new + step) - model.predict(new - step)) / 2e-4
+        assert_allclose(slope[:, :, c], expected, atol=0.02)  # of single precision
+    gzkcore.save(model, tmp_path / "model.gzk")
+    assert_array_equal(gzkcore.load(tmp_path / "model.gzk").predict(new), model.predict(new))
+    with pytest.raises(
+        ValueError, match="is fitted to 120 rows, and near rows are others, but X has 90"
+    ):
+        made(smooth=KernelRidge()).fit(X[:90], y[:90])
 
 
 def test_another_fit_forgets_the_first():
@@ -310,15 +349,15 @@ def test_an_interrupt_leaves_the_model_as_it_was(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(NearRows, "left_out", interrupted)
-    monkeypatch.setattr(near_kernel_ridge.Trend, "of", interrupted)
-    for change in (
-        lambda: model.fit(X[:50], y[:50]),
-        lambda: model.update(X, y),
-        lambda: model.forget([0]),
+    for owner, name, change in (
+        (NearRows, "left_out", lambda: model.fit(X[:50], y[:50])),
+        (NearKernelRidge, "_outdate", lambda: model.update(X, y)),
+        (NearKernelRidge, "_outdate", lambda: model.forget([0])),
     ):
-        with pytest.raises(KeyboardInterrupt):
-            change()
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                change()
         assert model.X_fit_.shape == (200, 2)
         assert_array_equal(model.predict(new), before)
 
@@ -366,7 +405,7 @@ def test_wrong_parameters(parameters, error, message):
 def test_wrong_rows():
     X, y, weight, new = data()
     hole = np.where(np.arange(200)[:, None] == 3, np.nan, X)
-    with pytest.raises(ValueError, match="Input X contains NaN. The first is in row 3"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN.* in row 3"):
         made().fit(hole, y)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         made().fit(X, hole[:, 0])
