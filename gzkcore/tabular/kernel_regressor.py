@@ -17,6 +17,7 @@ from gzkcore._util.validation import check_bool, check_targets
 from gzkcore._util.warn import collected_warnings, warn
 from gzkcore.learn.agop import exact_gradients
 from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.learn.regression import RegressorScore
 from gzkcore.learn.whole_kernel import check_not_source
 from gzkcore.passes.streams import map_rows
@@ -376,7 +377,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _slopes(self, rows: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
         """Return slopes of the model, (n, n_targets, n_columns), and perhaps their deviations."""
-        if isinstance(self.model_, KernelRidge):
+        if isinstance(self.model_, KernelRidge | NearKernelRidge):
             return self.model_._slopes(rows, directions, return_std)
         if self.model_ is None:
             flat = np.zeros((len(rows), len(self._means), directions.shape[1]))

@@ -138,9 +138,9 @@ class NearForms:
 
     def _kernels(self) -> list[Kernel]:
         """Return the best kernel of the search, and the same with lengths to be learned."""
-        kernel, learning = self._best.kernel, to_learn(self._best.kernel)
-        fixed = self._only is not None and not asks_targets(self._only)
-        return [kernel] if fixed or learning is None else [kernel, learning]
+        kernel, only = self._best.kernel, self._only
+        learning = to_learn(kernel) if only is None else only
+        return [kernel, learning] if learning is not None and asks_targets(learning) else [kernel]
 
     def _products(self) -> list[Kernel]:
         """Return the product of a kernel of the time and one of all other columns, if both are."""
