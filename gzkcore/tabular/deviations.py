@@ -28,9 +28,9 @@ LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # Factors of standard deviations are b
 MOST_OF_INCOMPLETE = 100.0  # Factors of rows with a missing number are no larger.
 GAPS = "gaps"  # the kind of the remark on gaps between the rows
 IN_GAPS = 1.5  # Most rows in a gap have at least so many times the usual variance.
-# What near rows tell of the variance far away is that of near rows. On 72,000 rows of stations .88 and
-# .90 of the rows in gaps of a week, and .21 and .42 of those of 15 days to come, were within 1.96
-# standard deviations without this term; with it .99 and .97, and .97 and .97.
+# Near rows don't tell of the variance far from all. On 72,000 rows of stations .88 and .90 of the
+# rows in gaps of a week, and .21 and .42 of those of 15 days to come, were within 1.96 standard
+# deviations without this term; with it .99 and .97, and .97 and .97.
 UNKNOWN_TO_NEAR = 4
 FEWEST_INCOMPLETE = 20  # Fewer held-out rows with a missing number don't tell a factor.
 SAME_FACTOR = 1.05  # Rows with a missing number have the factor of others up to so many times it.
