@@ -63,6 +63,7 @@ LEARNERS = {
     "ridge-cv": gzkcore.RandomFeatureRidgeCV(small(), alphas=[0.1, 1.0]),
     "classifier": gzkcore.RandomFeatureRidgeClassifier(small(), 0.1),
     "kernel-ridge": gzkcore.KernelRidge("gaussian", 0.1),
+    "near-kernel-ridge": gzkcore.NearKernelRidge("gaussian", 0.1, random_state=0),
     "kernel-ridge-classifier": gzkcore.KernelRidgeClassifier("gaussian", 0.1),
     "pca": gzkcore.RandomFeaturePCA(small(), n_components=2),
     "kmeans": gzkcore.RandomFeatureKMeans(small(), n_clusters=2, n_init=1, random_state=0),

@@ -80,6 +80,12 @@ class Against:
         model = NearKernelRidge(KERNEL, 2 * noise**2, n_neighbors=m, random_state=0)
         return model.fit(self.X, self.y).predict(self.new)
 
+    def both(self, noise, m):
+        model = NearKernelRidge(
+            KERNEL, n_neighbors=m, smooth=KernelRidge(KERNEL, 2 * noise**2), random_state=0
+        )
+        return model.fit(self.X, self.y).predict(self.new)
+
     def whole(self, noise):
         model = KernelRidge(KERNEL, 2 * noise**2, trend="constant", random_state=0)
         return model.fit(self.X, self.y).predict(self.new)
@@ -92,6 +98,9 @@ class Against:
 
     def track_error_near(self, noise, m):
         return error(self.near(noise, m), self.f)
+
+    def track_error_both(self, noise, m):
+        return error(self.both(noise, m), self.f)
 
     def track_error_whole(self, noise, m):
         return error(self.whole(noise), self.f)

@@ -45,6 +45,7 @@ ONE_IN = 6  # So often a row of a block is asked; the others are given.
 ROUNDS = 3  # So often blocks are drawn,
 ALIKE = 0.05  # or until no logarithm of a length changes by more.
 FACTOR = 1.5  # The search starts from lengths shortened by the likeliest power of e^FACTOR.
+MUCH = 2.0  # The search may start with this much noise.
 SETTLED = 1e-4  # A search ends where a step raises the log likelihood of a target by less.
 
 
@@ -131,9 +132,14 @@ def _criterion(
 def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoint:
     """Divide all lengths by the likeliest of some factors, which leaves the same rows near.
 
-    Where lengths are far too long no slope tells of the right ones.
+    Where lengths are far too long no slope tells of the right ones. With much noise too, so that
+    noise is not taken for a rough function.
     """
     are_lengths = np.arange(point.theta.size) < point.theta.size - 1
     longest = (point.theta[:-1] - criterion.part.low).max(initial=FACTOR)
-    thetas = [point.theta - shift * are_lengths for shift in np.arange(0.0, longest, FACTOR)]
+    thetas = [
+        np.where(are_lengths, point.theta - shift, noise)
+        for shift in np.arange(0.0, longest, FACTOR)
+        for noise in (point.theta[-1], math.log(MUCH))
+    ]
     return SearchPoint(min(thetas, key=lambda theta: criterion(theta)[0]))

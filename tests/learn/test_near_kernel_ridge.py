@@ -204,6 +204,16 @@ def test_smoothness_is_the_likeliest():
         assert (found == 0.5) == (nu == 0.5)
 
 
+def test_noise_is_not_taken_for_a_rough_function():
+    X, _, _, _ = data(2000)
+    for seed in range(3):
+        y = np.random.default_rng(seed).standard_normal(2000)
+        model = made(Matern(1.5, "learn"), None, n_neighbors=50).fit(X, y)
+        mean, std = model.predict(X[:500] + 1e-3, return_std=True)
+        assert np.std(mean) < 0.2
+        assert np.abs(std - 1).max() < 0.1
+
+
 def test_what_cannot_be_learned_is_told():
     X, y, _, _ = data()
     huge = Sum([(0, Gaussian(1e-3)), (1, Gaussian(1e-3))], [1e18, 1e18])
