@@ -183,9 +183,8 @@ def test_other_sheets_are_named():
 def test_sheets_that_hold_no_table_are_not_offered():
     openpyxl = pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
     book = openpyxl.Workbook()
-    book.create_chartsheet("chart", 0)
-    book.active = book["Sheet"]
     book["Sheet"].append(["a", "y"])
+    book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.LineChart())
     book.create_sheet("empty")
     book.save("data.xlsx")
     table = open_table("data.xlsx")
