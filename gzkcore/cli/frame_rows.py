@@ -256,11 +256,11 @@ def _divided(
     if copies is not None:
         say("many rows are copies of others, which are held out together with them")
     few = test_fraction is None and len(y) < FEW_TO_TEST
+    once = by.last is not None or by.gaps is not None
     if few:
         check_known(table, target, len(y))
         _check_target(table, target, y)
         together = groups if copies is None else copies
-        once = by.last or by.gaps
         folds = None if once else folds_held_out(y, rows.classify, together, seed)
         if folds is not None:
             if groups is not None:
@@ -268,7 +268,7 @@ def _divided(
                 say(f"held out in turn: the {n_groups:,} values of {by.groups}, in {FOLDS} folds")
             return replace(rows, folds=folds)
     if test_fraction is None:
-        test_fraction = 1 / FOLDS if few and (by.last or by.gaps) else SHARE
+        test_fraction = 1 / FOLDS if few and once else SHARE
     if by.last is not None:
         test = _last_rows(table, by.last, held[by.last], test_fraction, say)
     elif by.gaps is not None:

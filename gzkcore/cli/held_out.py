@@ -48,18 +48,16 @@ def gaps_held_out(
     """
     there = ~np.isnan(times)
     block = np.floor((times - times[there].min(initial=np.inf)) / length)
-    groups = np.zeros(len(times), dtype=np.intp) if groups is None else groups
-    first, last = np.full((2, groups.max() + 1), [[np.inf], [-np.inf]])
-    np.minimum.at(first, groups[there], block[there])
-    np.maximum.at(last, groups[there], block[there])
-    inner = there & (first[groups] < block) & (block < last[groups]) & (block % 2 == 1)
-    _, stretch = np.unique(np.stack([groups, block])[:, inner], axis=1, return_inverse=True)
-    n_stretches = int(stretch.max(initial=-1)) + 1
-    n_held = round(share * len(times) * n_stretches / max(len(stretch), 1))
-    n_held = min(max(n_held, 1), n_stretches)
-    held = np.random.default_rng(seed).choice(n_stretches, n_held, replace=False)
-    inner[inner] = np.isin(stretch.ravel(), held)
-    return inner, n_held
+    of_rows = np.stack([np.zeros(len(times)) if groups is None else groups, block])[:, there]
+    (group, _), stretch, sizes = np.unique(of_rows, axis=1, return_inverse=True, return_counts=True)
+    place = np.arange(len(group)) - np.searchsorted(group, group)
+    left = np.searchsorted(group, group, "right") - np.arange(len(group)) - 1
+    between = np.flatnonzero((place % 2 == 1) & (left > 0))
+    n_held = round(share * len(times) * len(between) / max(sizes[between].sum(), 1))
+    n_held = min(max(n_held, 1), len(between))
+    held = np.random.default_rng(seed).choice(between, n_held, replace=False)
+    there[there] = np.isin(stretch.ravel(), held)
+    return there, n_held
 
 
 def folds_held_out(

@@ -79,10 +79,12 @@ def _in_full(kernel: Any) -> str:
 
 
 def told_lengths(lengths: dict[str, float | None]) -> str:
-    """Return lengthscales in words, the shortest first: each once, with its columns."""
+    """Return lengthscales in words, the shortest first: each once, with its columns; "" of none."""
     columns: dict[str, list[str]] = {}
     for name, length in sorted(lengths.items(), key=lambda each: each[1] or math.inf):
         columns.setdefault("no influence" if length is None else _number(length), []).append(name)
+    if not columns:
+        return ""
     if len(columns) == 1:
         return f"{next(iter(columns))}, of all columns"
     told = [f"{each}: {some_of([*map(in_list, columns[each])], MOST_NAMED)}" for each in columns]

@@ -72,7 +72,7 @@ class Kernel(BaseEstimator):
             return ""
         try:
             same = shortened(repr(type(self)().with_lengths(value)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, NotImplementedError):
             return ""
         return f"With lengthscale {value} it is {same}"
 

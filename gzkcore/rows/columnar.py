@@ -203,21 +203,22 @@ def sheet(path: Path, name: str = "", skip: int = 0) -> TypedFile:
     from openpyxl import load_workbook
 
     with contextlib.closing(load_workbook(path, read_only=True, data_only=True)) as book:
-        sheets = book.sheetnames
-        is_named, name = name != "", name or sheets[0]
-        if name not in sheets:
-            raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(sheets)}")
-        cells = [*book[name].iter_rows(values_only=True)]
+        pages = {page.title: page for page in book.worksheets}  # charts are none
+        is_named, name = name != "", name or next(iter(pages), "")
+        if name not in pages:
+            raise ValueError(f"{path} has no sheet {name!r}; its sheets are {', '.join(pages)}")
+        cells = [*pages[name].iter_rows(values_only=True)]
         first_rows = {
-            page.title: map(_values_in, page.iter_rows(max_row=HEADS, values_only=True))
-            for page in book.worksheets
-            if page.title != name
+            other: map(_values_in, page.iter_rows(max_row=HEADS, values_only=True))
+            for other, page in pages.items()
+            if other != name
         }
         others = {other: next(filter(None, rows), []) for other, rows in first_rows.items()}
+    others = {other: names for other, names in others.items() if names}
     rows = [row for row in cells[skip:] if any(map(_has_value, row))]
     if not rows:
-        which = f"name another of {', '.join(sheets)}: {path}::SHEET"
-        raise ValueError(f"{path}: the sheet {name!r} is empty; {which}")
+        which = f"; name another of {', '.join(others)}: {path}::SHEET" if others else ""
+        raise ValueError(f"{path}: the sheet {name!r} is empty{which}")
     width = max(i + 1 for row in rows for i, value in enumerate(row) if _has_value(value))
     head, *values = ([*row, *[None] * width][:width] for row in rows)
     names = [str(v).strip() if _has_value(v) else f"Unnamed: {i}" for i, v in enumerate(head)]

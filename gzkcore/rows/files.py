@@ -33,7 +33,7 @@ from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.warn import warn
-from gzkcore._util.wording import counted, in_list, named_columns, nearest, some_of
+from gzkcore._util.wording import counted, fitted_to, in_list, named_columns, nearest, some_of
 
 from . import columnar, csv_text
 from .index import MOST_ROWS, is_index, may_be_index
@@ -249,8 +249,8 @@ class Table:
         some = []
         for sheet, names in self.sheets.items():
             near = nearest(missing, names)
-            named = some_of(sorted(names, key=lambda name: name != near), MOST_SHEETS)
-            some.append(f"{sheet!r} ({named})")
+            short = [fitted_to(n, MOST_LETTERS) for n in sorted(names, key=lambda n: n != near)]
+            some.append(f"{sheet!r} ({some_of(short, MOST_SHEETS)})")
         return f"; its other sheets lack it too: {some_of(some, MOST_SHEETS)}" if some else ""
 
     def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:

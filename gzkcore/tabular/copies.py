@@ -55,20 +55,16 @@ def about_copies(columns: Sequence[Column], values: Iterable[Values]) -> list[Re
     apart /= np.maximum(np.linalg.norm(apart, axis=0), 1e-300)
     alike = np.argwhere(np.triu(np.abs(apart.T @ apart) >= 1 - ROUNDED**2, 1))
     for one, other in ([[*numbers][place] for place in pair] for pair in alike[:MOST_PAIRS]):
-        rows = numbers[one], numbers[other]
-        if copies.isdisjoint((one, other)) and all(
-            _same_line(rows[0][::every], rows[1][::every]) for every in (step, 1)
+        x, y = numbers[one], numbers[other]
+        if (
+            copies.isdisjoint((one, other))
+            and np.array_equal(np.isnan(x), np.isnan(y))
+            and all(_tells(x[::every], y[::every], line=True) for every in (step, 1))
         ):
             copies.add(other)
             words = "that are linear functions of others, in brackets: one of each is enough"
             remarks.append(done("copies", f"{other} ({one})", words))
     return together(remarks)
-
-
-def _same_line(x: Doubles, y: Doubles) -> bool:
-    """Say whether y is a linear function of x, missing where x is."""
-    there = ~np.isnan(x)
-    return bool(np.array_equal(there, ~np.isnan(y)) and _on_line(x[there], y[there]))
 
 
 def _tells(values: Values, y: Values, line: bool) -> bool:

@@ -12,6 +12,7 @@ from gzkcore import (
     KernelRidge,
     KernelRidgeClassifier,
     RandomFourierFeatures,
+    Spherical,
 )
 from gzkcore._util.arguments import with_remedies
 
@@ -39,6 +40,7 @@ X, Y = np.eye(3), [1.0, 2.0, 3.0]
         (lambda: KernelRidge(nu=2.5), r"Pass it to the kernel: kernel=Matern\(nu=2.5\)$"),
         (lambda: RandomFourierFeatures(n_component=8), r"did you mean 'n_components'\?\); it has ker"),
         (lambda: Gaussian(sigma=2.0), r"no parameter 'sigma'; it has gamma. With lengthscale 2.0 it is"),
+        (lambda: Spherical(sigma=2.0), r"Spherical has no parameter 'sigma'; it has theta$"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_name_the_ones_there_are(call, message):

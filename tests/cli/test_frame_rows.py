@@ -619,6 +619,7 @@ HOURS = [str(hour) for hour in np.datetime64("2024-01-01T00") + np.arange(0, 120
     ("gaps", "groups", "told"),
     [
         ("day", None, "120 rows in 5 gaps in time, each a stretch of day"),
+        ("1h", None, "120 rows in 60 gaps in time, each a stretch of 1h"),  # times are 2 h apart
         ("time=1.5d", None, "108 rows in 3 gaps in time, each a stretch of 1.5d"),
         ("2 weeks", None, "336 rows in 1 gap in time, each a stretch of 2 weeks, 28 % of all"),
         ("day", "n", "120 rows in 10 gaps in time of single values of n, each a stretch of day"),
@@ -731,6 +732,7 @@ def test_groups_are_told_apart_as_they_are_written(capsys, plain, first):
         (["--test-last", "a", "--test-groups", "a"], "--test-last can't be combined with --test-g"),
         (["--test-last", "a", "--test-gaps", "day"], "--test-last can't be combined with --test-g"),
         (["--test-gaps", "week"], "that predict are none; name one, --test-gaps COLUMN=week"),
+        (["--test-gaps", ""], "that predict are none; name one"),
         (["--test-gaps", "a=day"], "needs one column of dates"),
         (["--test-gaps", "nix=day"], "there is no column 'nix'"),
         (

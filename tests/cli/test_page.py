@@ -69,6 +69,16 @@ def check(path, parts):
 
 
 @pytest.mark.slow
+def test_noise(capsys):
+    """A model that predicts the mean has no lengthscales."""
+    rng = np.random.default_rng(1)
+    write("data.csv", {"text": rng.choice([*"xyz"], 60), "y": rng.normal(size=60)})
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--report", "fit.html")
+    assert (result["kernel"], result["lengthscales"]) == (None, {})
+    assert "KernelRegressor, the mean" in check("fit.html", [INTERVALS]).texts["dd"]
+
+
+@pytest.mark.slow
 def test_numbers(capsys, plain):
     """With text that is no markup, dates, and values that are missing."""
     names = np.array(["<b>", "a & b", "$x_{$"])

@@ -180,5 +180,6 @@ def test_equal_lengthscales_are_told_once_with_their_columns():
     told = "2: 'day, sine of the year'; 18.25: a, town=Rome; no influence: b"
     assert told_lengths(lengths) == told
     assert told_lengths(dict.fromkeys("abc", 18.25)) == "18.25, of all columns"
+    assert told_lengths({}) == ""
     many = told_lengths({f"c{i}": float(i) for i in range(1, 61)})
     assert many.endswith("; 20: c20; and 40 more, up to 60: c60")

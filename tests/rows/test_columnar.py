@@ -180,6 +180,23 @@ def test_other_sheets_are_named():
         table.require(["costs"])
 
 
+def test_sheets_that_hold_no_table_are_not_offered():
+    openpyxl = pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
+    book = openpyxl.Workbook()
+    book["Sheet"].append(["a", "y"])
+    book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.LineChart())
+    book.create_sheet("empty")
+    book.save("data.xlsx")
+    table = open_table("data.xlsx")
+    assert (table.names, table.notes) == (["a", "y"], [])
+    with pytest.raises(ValueError, match=r"has no sheet 'chart'; its sheets are Sheet, empty$"):
+        open_table("data.xlsx::chart")
+    book["empty"].append(["About this file: " + 50 * "much text, "])
+    book.save("data.xlsx")
+    with pytest.raises(ValueError, match=r"lack it too: 'empty' \(About this .{,60}\)$"):
+        open_table("data.xlsx").require(["z"])
+
+
 def test_sheets():
     pytest.importorskip("openpyxl", reason="the extra `sheets` is not installed")
     with pd.ExcelWriter("data.xlsx") as book:

@@ -90,3 +90,12 @@ def test_columns_that_are_nearly_alike_are_not_told():
     spectra = pd.DataFrame(np.sin(smooth + t).T.round(5)).add_prefix("s")
     near = {"y": Y, "z": Y + 0.003 * RNG.normal(size=N), "old": Y > 1, "older": Y > 1.5}
     assert copies(spectra.assign(**near, text=np.where(Y > 1, "u", "v"))) == []
+
+
+def test_few_values_on_a_line_are_chance():
+    """Two are always on one; and flags of few rows may agree."""
+    two, flag = np.full((2, N, 1), np.nan), np.arange(N) < 5
+    two[:, :2, 0] = RNG.normal(size=(2, 2))
+    assert copies(pd.DataFrame(dict(zip("pq", two[..., 0], strict=True))).assign(a=Y)) == []
+    assert copies(pd.DataFrame({"f": 1 * flag, "g": 1 * flag, "a": Y})) == []
+    assert copies(pd.DataFrame({"a": Y[:2], "b": Y[2:4]})) == []
