@@ -300,16 +300,15 @@ def _learner_options(
     from gzkcore.tabular.kernel_search import BY_NAME
 
     sizes = {"centers": centers, "features": features, "near": near}
-    asked = {name: f"--{name} {size}" for name, size in sizes.items() if size is not None}
-    if whole:
-        asked = {"whole": "--whole"} | asked
+    asked = {"whole": "--whole"} if whole else {}
+    asked |= {name: f"--{name} {size}" for name, size in sizes.items() if size is not None}
     if len(asked) > 1:
         first, second, *_ = asked.values()
         raise ValueError(f"{first} can't be combined with {second}; give one of them")
     check_positive("--time", seconds, " of seconds")
     if kernel is not None and kernel not in BY_NAME:
-        near, names = meant(kernel, BY_NAME), ", ".join(BY_NAME)
-        raise ValueError(f"--kernel {kernel} is unknown to fit{near}; use one of {names}")
+        other, names = meant(kernel, BY_NAME), ", ".join(BY_NAME)
+        raise ValueError(f"--kernel {kernel} is unknown to fit{other}; use one of {names}")
     chosen: Any = kernel or "auto"
     if gamma is not None:
         check_positive("--gamma", gamma)
