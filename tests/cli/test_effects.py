@@ -73,6 +73,8 @@ def test_dates_are_moved_within_their_range_and_keep_their_place_in_shorter_peri
     assert np.ptp(inner) >= part.n_units * part.unit
     for place in part.around:
         moved = part.moved(inner, place)
+        assert dates.min() - part.step <= moved.min()
+        assert moved.max() <= dates.max() + part.step
         assert np.abs(moved - inner).max() <= 0.5 * (part.n_units * part.unit + part.step)
         apart = (part.places(moved) - place + part.n_units / 2) % part.n_units - part.n_units / 2
         assert np.abs(apart).max() <= (0.2 if period == "year" else 1e-3)
