@@ -130,7 +130,10 @@ def page():
 
 
 def code(name):
-    """Return the code of a function of the reference, such as special.alpha, less its docstring."""
+    """Return the code of a function of the reference, such as special.alpha.
+
+    Without its docstring, and without the checks of its numbers.
+    """
     idea, _, function = name.partition(".")
     path = DOCS.parent / "reference" / f"{idea}.py"
     text = path.read_text(encoding="utf-8")
@@ -139,7 +142,8 @@ def code(name):
             lines = text.splitlines()
             docstring = node.body[0]
             head = lines[node.lineno - 1 : docstring.lineno - 1]
-            return "\n".join([*head, *lines[docstring.end_lineno : node.end_lineno]])
+            body = lines[docstring.end_lineno : node.end_lineno]
+            return "\n".join([*head, *(line for line in body if "refuse_below(" not in line)])
     raise ValueError(f"reference.{name} isn't there; mend the comment on the page")
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from trees import ROOT, needs_checkout
 
@@ -58,4 +59,5 @@ def test_the_first_five_minutes_print_what_is_beside_them(tmp_path):
     words = " ".join(words_but_times(done.stdout))
     for part in printed.split("\n\n"):
         assert " ".join(words_but_times(part)) in words
-    assert (tmp_path / "elevations.csv").exists()
+    for *_, mean, std in np.loadtxt(tmp_path / "elevations.csv", delimiter=",", skiprows=1):
+        assert f"{mean:.0f} ± {std:.0f}" in commands

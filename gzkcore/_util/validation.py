@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
-from .wording import counted, meant, named_columns
+from .wording import counted, fitted_to, meant, named_columns
 
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
@@ -38,6 +38,7 @@ NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
 FEW_VALUES = 1024  # fewer values are checked one by one, more by their sum first
 LOOKED_AT = 2048  # so many rows are checked at a time, also of arrays on disk
+LETTERS = 60  # of a text that is told
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
@@ -459,8 +460,8 @@ def _text(name: str, values: Any) -> str:
     for column, own in zip(names, np.asarray(values, dtype=object)[:LOOKED_AT].T, strict=True):
         for text in filter(_is_no_number, own):
             return (
-                f"{name} has the text {text!r} in column {column!r}; pass numbers, such as those "
-                "of TableEncoder, or use KernelRegressor or KernelClassifier"
+                f"{name} has the text {fitted_to(text, LETTERS)!r} in column {column!r}; pass "
+                "numbers, such as those of TableEncoder, or use KernelRegressor or KernelClassifier"
             )
     return ""
 
@@ -748,7 +749,7 @@ def check_targets(y: Any, X: Any) -> Any:
         remedy = "; for labels use a classifier, such as KernelClassifier" if texts else ""
         if texts and all(any(map(str.isdigit, text)) for text in texts):
             remedy = "; write the numbers alone, such as 1200.5, or for labels use KernelClassifier"
-        reason = f"{texts[0]!r} is text" if texts else error
+        reason = f"{fitted_to(texts[0], LETTERS)!r} is text" if texts else error
         raise type(error)(
             f"y must be one number, or row of numbers, per row of X: {reason}{remedy}"
         ) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gzkcore._util.warn import collected_warnings
-from gzkcore._util.wording import counted, named_columns, printable
+from gzkcore._util.wording import counted, in_list, named_columns, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +152,7 @@ def gamma_notes(kernel: Any, where_from: str | None) -> list[str]:
 
 def first_of(columns: list[str]) -> str:
     """Name the first columns of a model."""
-    return ", ".join(columns[:4]) + (", ..." if len(columns) > 4 else "")
+    return ", ".join(map(in_list, columns[:4])) + (", ..." if len(columns) > 4 else "")
 
 
 def picture_note(path: str | None) -> list[str]:

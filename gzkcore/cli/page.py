@@ -13,7 +13,7 @@ import numpy as np
 
 from gzkcore._util.files import replacing
 from gzkcore._util.typing import OnProgress
-from gzkcore._util.wording import printable, seconds_told
+from gzkcore._util.wording import in_list, printable, seconds_told
 from gzkcore.evaluate.draw import as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
 from gzkcore.rows.text import NUMBER
@@ -230,8 +230,8 @@ def _settings(result: dict[str, Any], context: Any) -> str:
         options += [f"{parameter.opts[0]} {one}".removesuffix(" True") for one in shown]
     now = datetime.datetime.now().astimezone()
     settings = {
-        "Columns": ", ".join(result["columns"]),
-        "Left out": ", ".join(result["unused"]),
+        "Columns": ", ".join(map(in_list, result["columns"])),
+        "Left out": ", ".join(map(in_list, result["unused"])),
         "Options, with defaults": "; ".join(options),
         "Learner": f"{result['learner']}, {result['chosen'] or 'the mean'}",
         "Lengthscales of the encoded columns": told_lengths(result["lengthscales"]),

@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+from matplotlib.figure import Figure
+
 from gzkcore.cli import effects
 from gzkcore.cli.parts_of_dates import CYCLES, DAY, parts_of
 from gzkcore.rows.frames import Frame
@@ -61,7 +63,19 @@ def test_nothing_is_drawn_where_no_dates_are():
 
 def test_of_two_labels_the_probability_of_the_rarer_is_the_effect():
     *_, week = effects.effects_of(fit_of(DAYS, "yes"), "day")
+    assert [*week.curves] == ["yes"]
     np.testing.assert_allclose(week.curves["yes"][1], [0.1] * 5 + [0.3] * 2)
+
+
+def test_errors_of_labels_along_a_column_are_log_losses():
+    fit, figure = fit_of(DAYS, "yes"), Figure()
+    fit.rows.target, fit.rows.test = "y", fit.rows.train
+    fit.verdict = SimpleNamespace(errors=np.zeros(len(DAYS)), losses=np.ones(len(DAYS)))
+    *_, week = effects.effects_of(fit, "day")
+    _, below = figure.subplots(2, 1)
+    effects.draw_column(fit, "day", week, (0.0, 1.0), *figure.axes)
+    assert below.get_ylabel() == "log loss"
+    assert all(np.allclose(line.get_ydata(), 1) for line in below.lines)
 
 
 @pytest.mark.parametrize("period", PERIODS)
@@ -73,6 +87,8 @@ def test_dates_are_moved_within_their_range_and_keep_their_place_in_shorter_peri
     assert np.ptp(inner) >= part.n_units * part.unit
     for place in part.around:
         moved = part.moved(inner, place)
+        assert dates.min() - part.step <= moved.min()
+        assert moved.max() <= dates.max() + part.step
         assert np.abs(moved - inner).max() <= 0.5 * (part.n_units * part.unit + part.step)
         apart = (part.places(moved) - place + part.n_units / 2) % part.n_units - part.n_units / 2
         assert np.abs(apart).max() <= (0.2 if period == "year" else 1e-3)

@@ -1,5 +1,6 @@
 """Which rows and columns of a table the default of `gzkcore fit` takes, and what of them it says."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -612,6 +613,16 @@ def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
     assert result["unused"] == ["of"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "rarer"), [("aab", "b"), ("abb", "a"), ("abab", "b"), ("abc", None)]
+)
+def test_of_two_labels_one_is_the_rarer(labels, rarer):
+    y = np.array([*labels])
+    rows = frame_rows.FrameRows("y", None, True, None, y, None, None)
+    assert rows.rarer == rarer
+    assert dataclasses.replace(rows, classify=False).rarer is None
+
+
 HOURS = [str(hour) for hour in np.datetime64("2024-01-01T00") + np.arange(0, 1200, 2)]
 
 
@@ -649,6 +660,7 @@ def test_a_gap_lies_between_other_rows_of_its_group():
         stretches = {*zip(np.floor(times[held] - times.min()), groups[held], strict=True)}
         assert (len(stretches) == n_gaps) == (of is not None)
         for stretch, group in stretches:
+            assert (stretch + 1, group) not in stretches
             inside = (np.floor(times - times.min()) == stretch) & (
                 True if of is None else of == group
             )

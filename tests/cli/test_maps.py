@@ -211,6 +211,15 @@ def test_where_rows_are_far_both_maps_are_hatched():
     assert shown[1].child_axes[0].get_ylim()[1] > 140
 
 
+def test_noise_hatches_nothing():
+    """Less is known of the function even at the rows: what is known there is the measure."""
+    places = box(46, 48, 6, 8, 50)
+    near = surface(np.ravel, None, places, known=lambda cells: 0.01 + 0.29 * (cells[:, 1] < 12))
+    assert near.opacity[0].min() == 1
+    far = dataclasses.replace(near, window=(46.0, 48.0, 6.0, 16.0))
+    assert far.opacity[0].min() == 0
+
+
 def test_arrows_beside_colors_stand_for_values_beyond_them():
     spread = np.linspace(1, 2, 1000)
     for std, extend in (

@@ -17,6 +17,7 @@ pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
 from gzkcore.cli.output import (
     collected_notes,
+    first_of,
     print_lines,
     print_table,
     progress,
@@ -32,6 +33,11 @@ def test_names_are_no_markup(capsys):
     print_lines(*NAMES)
     out = capsys.readouterr().out
     assert all(out.count(name) == 4 for name in NAMES), out
+
+
+def test_first_columns_are_told_apart():
+    assert first_of(["", "a, b", "c"]) == "the unnamed column, 'a, b', c"
+    assert first_of([*"abcde"]) == "a, b, c, d, ..."
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_without_a_test_no_errors_are_shown(capsys, plain):
     assert "No rows were held out, so that no errors are known." in read.texts["p"]
     assert INTERVALS not in read.texts["h2"]
     assert EFFECTS in read.texts["h2"]
+    assert "; --force; " in " ".join(read.texts["dd"])
 
 
 @needs_browser

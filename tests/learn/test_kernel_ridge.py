@@ -1113,6 +1113,7 @@ def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     (X40, Y40[:39], "X has 40 rows, but y has 39"),
     (X40, None, "requires y"),
     ([["a", "b"]] * 40, Y40, "has the text 'a' in column 0; pass numbers"),
+    ([["a" * 999]] * 40, Y40, "has the text 'a{36}.a{23}' in column 0; pass numbers"),
 ])  # fmt: skip
 def test_bad_rows(X, y, message):
     with pytest.raises(ValueError, match=message):

@@ -305,6 +305,7 @@ def test_types_that_are_no_numbers(values, holds):
 def test_columns_that_are_not_there():
     Path("data.csv").write_text("lat,b\n1,2\n")
     refuse("data.csv", ["b", "lot"], "there is no column 'lot'; did you mean 'lat'?")
+    refuse("data.csv", ["LAT"], "there is no column 'LAT'; did you mean 'lat'?")
     refuse("data.csv", ["zz"], "there is no column 'zz'; its columns are lat, b")
     refuse("data.csv", ["zz", "b", "u"], "there are no columns 'zz', 'u'; its columns are lat, b")
     refuse("data.csv", [*"stuvwxyz"], "no columns 's', 't', 'u', 'v', 'w' and 3 more; its columns")

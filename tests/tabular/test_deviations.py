@@ -11,6 +11,7 @@ from gzkcore.tabular.deviations import (
     Spread,
     _about_widening,
     _widened,
+    left_unknown,
     outer_widening,
     widening,
 )
@@ -64,6 +65,13 @@ def test_widened_is_that_of_the_reference():
         wanted = [reference.table.widened(v, factor, usual, 1.2) for v in spread.variances[:, j]]
         np.testing.assert_allclose(found[:, j], wanted, rtol=1e-12)
     assert len(errors) == len(found)
+
+
+def test_a_share_of_the_variance_that_is_unknown_is_none_below_0_or_above_1():
+    """Without noise nothing tells it: it is 0."""
+    variances = np.array([[0.9], [1.0], [1.8], [9.0]])
+    np.testing.assert_allclose(left_unknown(variances, np.ones(1), 0.5)[:, 0], [0, 0, 0.4, 1])
+    assert not left_unknown(variances, np.zeros(1), 0.5).any()
 
 
 def test_gains_are_those_of_the_reference():

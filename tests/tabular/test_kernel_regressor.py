@@ -33,6 +33,7 @@ from gzkcore import (
 )
 from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
+from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.tabular import form, kernel_search
 from gzkcore.tabular.extrapolation import Edge
 from gzkcore.tabular.report import Report, plain_name
@@ -164,6 +165,8 @@ def test_lengthscales_have_the_names_of_encoded_columns():
     model = KernelRegressor(kernel=kernel, random_state=0).fit(table, X[:, 0] + (town == "Rome"))
     lengths = {"age": 1.0, "town=Bonn": 5.0, "town=Oslo": 5.0, "town=Rome": 5.0, "size": 0.5}
     assert model.lengthscales_ == pytest.approx(lengths)
+    model.kernel_.gamma[-1] = 0.5 / IGNORED**2
+    assert model.lengthscales_["size"] == np.inf
     alike = KernelRegressor(kernel=Matern(1.5, 2.0), random_state=0).fit(table, np.sin(X[:, 0]))
     assert alike.lengthscales_ == dict.fromkeys(lengths, 2.0)
     assert KernelRegressor().fit(table, np.ones(60)).lengthscales_ == {}  # the mean is predicted
