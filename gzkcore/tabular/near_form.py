@@ -6,6 +6,7 @@ learned from near rows, a linear trend, a product of kernels of the place and th
 part, the number of near rows.
 """
 
+import functools
 import math
 import time
 from dataclasses import replace
@@ -75,11 +76,16 @@ class NearForms:
         groups: Groups | None,
         only: Kernel | None,
     ) -> None:
-        rng = np.random.default_rng(trials.seed)
-        held_out = np.concatenate([test for _, test in trials.splits])
-        split = table.all_others(at_most(held_out, HELD_OUT, rng))
-        self.trials, self._table, self._judged = trials.on([split], trials.report), table, trials
-        self._best, self._groups, self._only = best, groups, only
+        self._table, self._judged, self._best = table, trials, best
+        self._groups, self._only = groups, only
+
+    @functools.cached_property
+    def trials(self) -> Trials:
+        """Trials of the rows that the first split holds out, given all others of the table."""
+        rng = np.random.default_rng(self._judged.seed)
+        _, test = self._judged.splits[0]
+        split = self._table.all_others(at_most(test, HELD_OUT, rng))
+        return self._judged.on([split], self._judged.report)
 
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
