@@ -38,7 +38,10 @@ def doubt_copies(
 
 
 def about_copies(columns: Sequence[Column], values: Iterable[Values]) -> list[Remark]:
-    """Return a remark on columns, given their values, that are linear functions of others."""
+    """Return a remark on columns, given their values, that are linear functions of others.
+
+    They agree in as many rows as a copy of the target does, and lack values where the others do.
+    """
     numbers = {
         column.name: own
         for column, own in zip(columns, values, strict=True)

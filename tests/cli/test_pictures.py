@@ -142,6 +142,15 @@ def test_names_are_no_formulas(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
+def test_intervals_of_labels_are_drawn_from_end_to_end():
+    """Wilson's are not even about the error."""
+    axes = Figure().add_subplot()
+    method = {"method": "linear", "error_rate": 0.0, "plus_minus": 0.05, "low": 0.0, "high": 0.1}
+    fit = SimpleNamespace(rows=SimpleNamespace(classify=True))
+    pictures.draw_errors(axes, fit, SimpleNamespace(methods=[method]))
+    assert axes.lines[0].get_xdata().tolist() == [0, 10]
+
+
 @pytest.mark.parametrize(("rise", "n_axes"), [(0.9, 1), (1.005, 1), (1.5, 2)])
 def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     """Rises by chance would look like importances."""

@@ -11,6 +11,7 @@ from gzkcore.cli.commands_predict import _named
 from gzkcore.cli.maps import told_km
 from gzkcore.cli.show_frame import (
     _about_best,
+    _about_choice,
     _about_columns,
     _about_rarer,
     _alike,
@@ -144,6 +145,14 @@ def test_how_well_the_rarer_of_two_labels_is_found():
     only_no = _judged_rarer("yes", classes, truth[1:5], shares[1:5])
     assert only_no == dict.fromkeys(["recall", "precision", "roc_auc"])
     assert _about_rarer({"rarer_label": "yes", "methods": [only_no]}) == []
+
+
+def test_the_remedy_for_gaps_is_an_option():
+    remarks = [{"kind": "gaps", "sentence": "Gaps."}, {"kind": "time", "sentence": "Time."}]
+    told = _about_choice(
+        {"lengthscale_km": None, "chosen": None, "methods": [], "remarks": remarks}
+    )
+    assert told == ["Gaps. --test-gaps tests predictions there."]
 
 
 def test_no_lengthscale_is_longer_than_half_around_the_earth():

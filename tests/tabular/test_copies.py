@@ -90,6 +90,7 @@ def test_columns_that_are_nearly_alike_are_not_told():
     spectra = pd.DataFrame(np.sin(smooth + t).T.round(5)).add_prefix("s")
     near = {"y": Y, "z": Y + 0.003 * RNG.normal(size=N), "old": Y > 1, "older": Y > 1.5}
     assert copies(spectra.assign(**near, text=np.where(Y > 1, "u", "v"))) == []
+    assert copies(pd.DataFrame({"gaps": np.where(np.arange(N) % 9, Y, np.nan), "y": Y})) == []
 
 
 def test_few_values_on_a_line_are_chance():
