@@ -451,7 +451,7 @@ def _fault(name: str, values: Any, n_dims: int | None) -> str:
     if shape[1:] == (0,):  # scikit-learn's checks of estimators ask for these words
         wanted = f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
         return f"{name} has no columns; pass one or more. {wanted}"
-    return _text(name, values) if n_dims == 2 else ""
+    return _text(name, values) if n_dims == 2 and not sparse.issparse(values) else ""
 
 
 def _text(name: str, values: Any) -> str:

@@ -115,10 +115,11 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         try:
             X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
         except ValueError as error:
-            if "could not convert string" not in str(error):
+            where, has_text, _ = str(error).partition("; pass numbers")
+            if not has_text:
                 raise
             what = "pass degrees as numbers, negative in the south and west"
-            raise ValueError(f"{error}; {what}") from None
+            raise ValueError(f"{where}; {what}") from None
         if X.shape[1] != 2:
             raise ValueError(
                 f"X has n_features={X.shape[1]}, but LatLonToSphere needs 2: latitude and longitude"

@@ -34,7 +34,7 @@ WORTH_MORE = 0.995  # as long as the error falls below this share.
 HELD_OUT = 2000  # So many rows are held out at most.
 ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on.
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
-MORE, MOST_COLUMNS = 1.5, 64
+MORE, MOST_COLUMNS = 1.25, 64
 ROUGH = 0.5  # The smoothness of products of place and time.
 
 
@@ -90,7 +90,7 @@ class NearForms:
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
         table = self._table
-        more = table.n_rows > MORE * max(len(train) for train, _ in self._judged.splits)
+        more = table.n_rows > MORE * self._judged.every().size
         few = table.X.shape[1] <= MOST_COLUMNS
         alone = self._only is None and not table.in_passes and table.at_random(None)
         return more and few and alone and self._groups is not None

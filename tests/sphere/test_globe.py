@@ -96,7 +96,7 @@ def test_out_of_range(degrees, row, column, value, message):
 
 
 def test_text_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match="'40 N'; pass degrees as numbers, negative in the south"):
+    with pytest.raises(ValueError, match="'40 N' in column 0; pass degrees as numbers, neg"):
         LatLonToSphere().fit([["40 N", "74 W"]])
 
 
