@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .wording import meant
+
 fcntl: Any
 try:
     import fcntl
@@ -44,6 +46,14 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         whole = f"{url[1]}:{slashes}{str(path)[url.end() :]}"
         raise ValueError(f"{whole} is a URL; download it first, then name the file on this disk")
     return path
+
+
+def meant_file(path: Path) -> str:
+    """Return the question for the file of the same folder that may be meant, "" if none is."""
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = [each.name for each in path.parent.iterdir() if each != path]
+    return meant(path.name, names)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import allowed, as_path, replacing
+from .files import allowed, as_path, meant_file, replacing
 from .state import check_fields, check_rest, state_of
 
 FORMAT = "gzkcore model"
@@ -206,7 +206,9 @@ def _opened(path: Path) -> BinaryIO:
             return path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
             folder = path.parent.resolve()
-            where = f"file of this name in {folder}" if folder.is_dir() else f"folder {folder}"
+            where = f"folder {folder}"
+            if folder.is_dir():
+                where = f"file of this name in {folder}{meant_file(path)}"
             raise FileNotFoundError(f"cannot load {str(path)!r}: there is no {where}") from None
 
 

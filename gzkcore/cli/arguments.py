@@ -266,7 +266,10 @@ def chosen_kinds(options: list[str], table: "Table") -> dict[str, Any]:
     try:
         return check_chosen(kinds, table.names, named=True)
     except ValueError as error:
-        raise ValueError(f"--as: {error}") from None
+        told = str(error)
+        for name, kind in kinds.items():
+            told = told.replace(f"columns[{name!r}]={kind!r}", f"{name}={kind}")
+        raise ValueError(f"--as: {told}") from None
 
 
 def used_kinds(kinds: Mapping[str, Any], columns: list[str], table: "Table") -> dict[str, Any]:

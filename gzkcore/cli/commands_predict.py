@@ -10,7 +10,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import READING_OPTIONS, AsJson, Force, check_output, reads_a_table
+from .arguments import MODEL, READING_OPTIONS, AsJson, Force, check_output, reads_a_table
 from .output import (
     SHARE_DIGITS,
     STD_DIGITS,
@@ -97,10 +97,7 @@ def predict(
     from .inputs import forms_of, inputs_of, table_of
 
     started = time.perf_counter()
-    if (data is None) == (grid is None):
-        raise ValueError("give either a table to predict for, or --grid with a number of degrees")
-    if window is not None and grid is None:
-        raise ValueError(f"--window {window} needs a grid; add --grid")
+    _check_asked(model, data, grid, window)
     of_tables = [
         name for name in READING_OPTIONS if getattr(reading, name) != getattr(DEFAULT, name)
     ]
@@ -172,6 +169,19 @@ def _named(columns: list[str]) -> str:
         return " and ".join(columns)
     first, *others = columns
     return f"{first} and {len(others):,} probabilities, {others[0]} to {others[-1]}"
+
+
+def _check_asked(model: Path, data: Path | None, grid: float | None, window: str | None) -> None:
+    """Raise ValueError unless there is a model, and either a table or a grid."""
+    if data is not None and data.suffix == MODEL != model.suffix:
+        raise ValueError(
+            f"{data} is in the place of the table; name the model first: gzkcore predict {data} "
+            f"{model}"
+        )
+    if (data is None) == (grid is None):
+        raise ValueError("give either a table to predict for, or --grid with a number of degrees")
+    if window is not None and grid is None:
+        raise ValueError(f"--window {window} needs a grid; add --grid")
 
 
 def _predict_table(

@@ -1,11 +1,12 @@
 """Commands whose help shows flags without a value, and whose errors quote the value."""
 
+import itertools
 import shlex
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from gzkcore._util.wording import meant, some_of
+from gzkcore._util.wording import meant, nearest, some_of
 
 
 def _value_in(arguments: list[str], parameter: Any) -> str:
@@ -66,10 +67,18 @@ class Command(_Flags, TyperCommand):
         """Read the arguments; errors name the value, the columns or an example."""
         arguments = list(args)
         ctx.meta["command"] = f"{ctx.command_path} {shlex.join(arguments)}"
+        options = {name: each for each in self.get_params(ctx) for name in each.opts}
+        for name, value in itertools.pairwise(arguments):
+            lacks = name in options and value.startswith("--") and value in options
+            if lacks and not getattr(options[name], "is_flag", True):
+                raise ValueError(f"{name} has no value before {value}. {options[name].help}")
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             parameter = getattr(error, "param", None)
+            if hasattr(error, "possibilities"):  # of an unknown option
+                near = nearest(error.option_name.strip("-"), (name.strip("-") for name in options))
+                error.possibilities = [f"--{near}"] if near else []
             if parameter is not None and type(error).__name__ == "MissingParameter":
                 has_table = parameter.name == "target" and ctx.params.get("data")
                 hint = _columns_in(ctx.params) if has_table else str(self.epilog or "")

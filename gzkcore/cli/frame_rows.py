@@ -43,7 +43,7 @@ from .held_out import (
     folds_held_out,
     gaps_held_out,
     groups_held_out,
-    seconds_in,
+    length_of,
 )
 from .hints import (
     about_blocks,
@@ -372,12 +372,15 @@ def _gaps(
     dates = [column for column, kind in rows.inputs.kinds.items() if kind == DATE]
     names, values = [name] if name else dates, rows.train.values | held
     if len(names) != 1 or values[names[0]].dtype.kind != "M":
+        none = f"; column {name!r} holds none" if name else ""
         raise ValueError(
             f"--test-gaps needs one column of dates, and those of {table.path} that predict are "
-            f"{listed(dates) or 'none'}; name one, --test-gaps COLUMN={length}"
+            f"{listed(dates) or 'none'}{none}; name one and a length such as week or 6h, "
+            "--test-gaps COLUMN=week"
         )
+    size, told = length_of(length)
     seconds = seconds_of_array(values[names[0]])
-    test, n_gaps = gaps_held_out(seconds, seconds_in(length), groups, share, seed)
+    test, n_gaps = gaps_held_out(seconds, size, groups, share, seed)
     if not n_gaps:
         raise ValueError(
             f"--test-gaps {length}: column {names[0]!r} of {table.path} has no three stretches "
@@ -385,7 +388,7 @@ def _gaps(
         )
     of = f" of single values of {by.groups}" if by.groups else ""
     more = _if_far_more(test, share, "rows of a gap") + f"; {LITTLE}" * (n_gaps == 1)
-    where = f"{counted(n_gaps, 'gap')} in {names[0]}{of}, each a stretch of {length}"
+    where = f"{counted(n_gaps, 'gap')} in {names[0]}{of}, each a stretch of {told}"
     say(f"held out: {counted(int(test.sum()), 'row')} in {where}{more}")
     return test
 
@@ -493,9 +496,10 @@ def _targets(
     text = column.dtype.kind == "O"
     there = ~missing_of(column)
     if not there.any():
-        raise ValueError(
-            f"{table.path}: column {target!r} has no value in any row; choose another target"
-        )
+        what, remedy = "value", "choose another target"
+        if table.of_numbers == target:
+            what, remedy = "number", f"if it holds text, leave out --regress, or {remedy}"
+        raise ValueError(f"{table.path}: column {target!r} has no {what} in any row; {remedy}")
     if missing := int((~there).sum()):
         has, word = "has" if missing == 1 else "have", table.words.get(target)
         more = f" ({word!r} means none; --missing '' makes it a value)" if word else ""

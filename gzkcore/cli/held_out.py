@@ -28,14 +28,14 @@ def groups_held_out(groups: Integers, share: float, seed: int) -> NDArray[np.boo
     return some_groups(groups, min(max(round(share * n_groups), 1), n_groups - 1), seed)
 
 
-def seconds_in(length: str) -> float:
-    """Return the seconds of a length such as week, 6h or 90min, or raise."""
+def length_of(length: str) -> tuple[float, str]:
+    """Return the seconds of a length such as week, 6h or 90min, and its words, or raise."""
     found = re.fullmatch(r"(\d*\.?\d*) ?([a-z]|[a-z]+?)s?", length.lower())
     number, name = found.groups() if found else ("0", "")
-    seconds = next((s for unit, s in SECONDS.items() if unit.startswith(name)), 0.0)
-    if not (size := as_number(number or "1") * seconds) > 0:
+    unit = next((unit for unit in SECONDS if unit.startswith(name)), "")
+    if not (size := as_number(number or "1") * SECONDS.get(unit, 0.0)) > 0:
         raise ValueError(f"--test-gaps {length} must be a length such as day, week, 6h or 90min")
-    return size
+    return size, f"{number} {unit}s" if number not in ("", "1") else f"one {unit}"
 
 
 def gaps_held_out(

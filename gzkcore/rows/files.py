@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.extras import needs
-from gzkcore._util.files import allowed, as_path, replacing, reserve
+from gzkcore._util.files import allowed, as_path, meant_file, replacing, reserve
 from gzkcore._util.remark import Remark
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import first_not_finite
@@ -91,7 +91,7 @@ def open_table(path: str | os.PathLike[str], reading: Reading = DEFAULT) -> "Tab
             path = _spooled(path)
         is_folder = path.is_dir()
         if not is_folder and not path.is_file():
-            raise ValueError(f"{path}: there is no such file")
+            raise ValueError(f"{path}: there is no such file{meant_file(path)}")
         if not is_folder:
             with path.open("rb") as file:
                 is_empty = not file.read(1)

@@ -109,6 +109,8 @@ def asked_form(
     """Return the form that a user names, and what it is; ValueError if it is too large."""
     n, alpha, seed = room.n_rows, best.alpha, trials.seed
     asked = f'as form="{name}" says.'
+    if (size or 0) > n:
+        asked = f"since there are no more rows than {n:,}; {size:,} were asked for."
     if name == WHOLE:
         if not room.whole():
             raise room.too_little()

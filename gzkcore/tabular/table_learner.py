@@ -303,7 +303,10 @@ class TableLearner(BaseEstimator):
             form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(candidate.chosen for candidate in report.candidates)
         if best.chosen and not (form.is_whole or form.near):
-            report.say("The errors are those of the whole kernel, which this model approximates.")
+            report.say(
+                "The errors by which it was chosen are those of the whole kernel, which this model "
+                "approximates."
+            )
         self._on_progress("calibrating", None, "")
         incomplete = self.encoder_.incomplete(table.X)
         gaps = gaps_in(trials, groups, best) if by_blocks else []

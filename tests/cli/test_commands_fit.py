@@ -400,11 +400,15 @@ def test_bad_predictions(capsys, globe):
         ("data.csv", "no/out.csv", "cannot save to 'no/out.csv': there is no folder no"),
     ):
         assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
-    assert refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv").startswith(
-        "cannot load 'm.gzk': there is no file of this name in "
-    )
+    told = refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv")
+    assert told.startswith("cannot load 'm.gzk': there is no file of this name in ")
+    assert told.endswith(" (did you mean 'model.gzk'?)")
     assert refuse(capsys, "predict", "model.gzk", "d.csv", "--output", "out.csv") == (
-        "d.csv: there is no such file"
+        "d.csv: there is no such file (did you mean 'data.csv'?)"
+    )
+    assert refuse(capsys, "predict", "data.csv", "model.gzk", "--output", "out.csv") == (
+        "model.gzk is in the place of the table; name the model first: gzkcore predict model.gzk "
+        "data.csv"
     )
     assert files() == before
 

@@ -13,7 +13,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
-from gzkcore.cli.held_out import gaps_held_out, seconds_in
+from gzkcore.cli.held_out import gaps_held_out, length_of
 from gzkcore.cli.inputs import Inputs
 from gzkcore.learn.held_out import hashed_rows
 from gzkcore.rows.doubts import what_texts_seem
@@ -629,11 +629,19 @@ HOURS = [str(hour) for hour in np.datetime64("2024-01-01T00") + np.arange(0, 120
 @pytest.mark.parametrize(
     ("gaps", "groups", "told"),
     [
-        ("day", None, "120 rows in 5 gaps in time, each a stretch of day"),
-        ("1h", None, "120 rows in 60 gaps in time, each a stretch of 1h"),  # times are 2 h apart
-        ("time=1.5d", None, "108 rows in 3 gaps in time, each a stretch of 1.5d"),
+        ("day", None, "120 rows in 5 gaps in time, each a stretch of one day"),
+        (
+            "1h",
+            None,
+            "120 rows in 60 gaps in time, each a stretch of one hour",
+        ),  # times are 2 h apart
+        ("time=1.5d", None, "108 rows in 3 gaps in time, each a stretch of 1.5 days"),
         ("2 weeks", None, "336 rows in 1 gap in time, each a stretch of 2 weeks, 28 % of all"),
-        ("day", "n", "120 rows in 10 gaps in time of single values of n, each a stretch of day"),
+        (
+            "day",
+            "n",
+            "120 rows in 10 gaps in time of single values of n, each a stretch of one day",
+        ),
     ],
 )
 def test_gaps_are_held_out(gaps, groups, told):
@@ -674,10 +682,10 @@ def test_a_gap_lies_between_other_rows_of_its_group():
     [("day", 86400), ("2 Weeks", 1209600), ("6h", 21600), ("90min", 5400), ("0.5s", 0.5)],
 )
 def test_lengths_of_gaps(text, seconds):
-    assert seconds_in(text) == seconds
+    assert length_of(text)[0] == seconds
     for wrong in (f"{text}x", "7", "0h", "-1d", ""):
         with pytest.raises(ValueError, match="must be a length such as day, week, 6h or 90min"):
-            seconds_in(wrong)
+            length_of(wrong)
 
 
 @pytest.mark.slow
@@ -743,9 +751,11 @@ def test_groups_are_told_apart_as_they_are_written(capsys, plain, first):
         (["--test-groups", "nix"], "there is no column 'nix'; its columns are a, text, one, y"),
         (["--test-last", "a", "--test-groups", "a"], "--test-last can't be combined with --test-g"),
         (["--test-last", "a", "--test-gaps", "day"], "--test-last can't be combined with --test-g"),
-        (["--test-gaps", "week"], "that predict are none; name one, --test-gaps COLUMN=week"),
+        (["--test-gaps", "week"], "that predict are none; name one and a length such as week"),
         (["--test-gaps", ""], "that predict are none; name one"),
-        (["--test-gaps", "a=day"], "needs one column of dates"),
+        (["--test-gaps", "a=2"], "column 'a' holds none; name one and a length such as week or 6h"),
+        (["--test-gaps", "--model", "m.gzk"], "--test-gaps has no value before --model. Hold out"),
+        (["--regress", "--target", "text"], "'text' has no number in any row; if it holds text, l"),
         (["--test-gaps", "nix=day"], "there is no column 'nix'"),
         (
             ["--test-last", "a", "--test-fraction", "0"],
@@ -894,7 +904,8 @@ def test_new_rows_are_read_as_the_codes_or_numbers_of_the_fit(capsys):
     [
         ("a=category,x", "'0', which is none of the levels"),
         ("b=category", "there is no column 'b'"),
-        ("a=text", "must be one of drop, number, log"),
+        ("a=text", "--as: a=text must be one of drop, number, log"),
+        ("a=catgory", "differ as text (did you mean 'category'?)"),
         ("y=category", "y is no column that is predicted from"),
         ("c=number", "column 'c': the value is 'u'"),
     ],

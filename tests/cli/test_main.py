@@ -175,6 +175,7 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     ("fit d.csv --time x", "--time must be a number; got x"),
     ("fit d.csv --target y --centers 0", "a whole number >= 1; got 0"),
     ("info --colour", "No such option: --colour"),
+    ("fit d.csv --tset-last x", "No such option: --tset-last (Possible options: --test-last)"),
 ])  # fmt: skip
 def test_usage(capsys, arguments, reason):
     assert reason in refuse(capsys, *arguments.split())

@@ -79,7 +79,7 @@ def test_errors_name_the_class_that_was_called(learner):
     ({"form": "centers", "n_components": 70}, 70, "70 centres"),
     ({"form": "centers"}, 300, "300 centres"),
     ({"form": "features", "n_components": 70}, 70, "70 features"),
-    ({"form": "features", "n_components": 10**6}, 300, "300 features"),
+    ({"form": "features", "n_components": 10**6}, 300, "300 features, since there are no more rows than 300; 1,000,000 were"),
 ])  # fmt: skip
 def test_a_form_that_is_asked_for(options, size, told):
     """Whatever the budget is."""

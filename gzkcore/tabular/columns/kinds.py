@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.state import check_fields, check_rest, state_of
-from gzkcore._util.wording import counted, in_list, nearest
+from gzkcore._util.wording import counted, in_list, meant, nearest
 from gzkcore.rows.degrees import AXES
 from gzkcore.rows.values import missing_of, texts_of
 
@@ -60,7 +60,7 @@ def check_chosen(chosen: Any, names: Sequence[str], named: bool) -> dict[str, An
         if not any(_is(kind, choice) for choice in choices) and len(_levels(kind)) < 2:
             raise ValueError(
                 f"columns[{column!r}]={kind!r} must be one of {', '.join(choices)}, or a list of "
-                "two or more levels, least first, that differ as text"
+                f"two or more levels, least first, that differ as text{meant(kind, choices)}"
             )
         kinds[name] = kind
     counts = [sum(_is(kind, axis) for kind in kinds.values()) for axis in AXES]
