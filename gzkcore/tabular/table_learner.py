@@ -16,7 +16,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -323,10 +323,10 @@ class TableLearner(BaseEstimator):
 
     def _importances(self, variances: Doubles) -> Doubles:
         """Return the share of each input column in the mean squared change of the function."""
-        sources, model = self.encoder_.sources_, self.model_
-        rates = _rates(model, self.kernel_, sources.size)
-        if hasattr(model, "smooth_"):
-            rates = rates + _rates(model.smooth_, model.smooth_.kernel_, sources.size)
+        sources, model, kernel = self.encoder_.sources_, self.model_, cast(Kernel, self.kernel_)
+        rates = np.square(column_scales(kernel, sources.size))
+        if hasattr(model, "trend_coef_") or hasattr(model, "smooth_"):
+            rates = np.sum([_rates(part, sources.size) for part in _parts(model)], axis=0)
         sums = np.bincount(sources, rates * variances, minlength=self.n_features_in_)
         shares: Doubles = sums / sums.sum()
         for column in self.encoder_.columns_:  # those of a place are all of its latitude
@@ -422,14 +422,18 @@ class TableLearner(BaseEstimator):
         return predicted.reshape(len(predicted), -1) * self._scales + self._means
 
 
-def _rates(model: Any, kernel: Any, width: int) -> Doubles:
+def _parts(model: Any) -> list[Any]:
+    """Return the parts of a model of the whole kernel or near rows, whose predictions are added."""
+    return [model, model.smooth_] if hasattr(model, "smooth_") else [model]
+
+
+def _rates(model: Any, width: int) -> Doubles:
     """Return the mean squared slopes of a model along encoded columns, by its kernel's scales."""
-    rates = np.square(column_scales(kernel, width))
-    alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
-    if alpha > 0:
-        rates = rates * np.mean(model.noise_variance_) / alpha
+    alpha = model.alpha_ if hasattr(model, "alpha_") else model.alpha
+    prior = np.mean(model.noise_variance_) / alpha
+    rates: Doubles = prior * np.square(column_scales(model.kernel_, width))
     if hasattr(model, "trend_coef_"):
-        rates = rates + np.square(model.trend_coef_.reshape(width, -1)).mean(axis=1)
+        rates += np.square(model.trend_coef_.reshape(width, -1)).mean(axis=1)
     return rates
 
 
