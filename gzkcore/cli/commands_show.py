@@ -78,7 +78,9 @@ def _predict(plot: Path, no_hatching: bool, as_json: bool) -> dict[str, Any]:
         methods.append(row)
         show("  {method:<24}{rmse:7.0f} m   {r2:.3f}{seconds:9.1f} s".format(**row))
     data.draw(plot, hatched=not no_hatching)
-    chosen = data.model_.report_.sentences
+    report = data.model_.report_
+    kernel = [f"Kernel: {each.what()}." for each in report.candidates if each.chosen]
+    chosen = [*kernel, *report.sentences]
     show(
         "",
         f"Map of what KernelRegressor learned: {plot}",

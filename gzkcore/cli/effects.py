@@ -92,7 +92,7 @@ def _curves(fit: "FrameFit", rows: Integers, name: str, values: Values) -> dict[
     if fit.rows.rarer is not None:
         shown = np.flatnonzero(model.classes_ == fit.rows.rarer)
     shares = model.predict_proba(many).T
-    names = [as_written(fitted_to(str(label), LONG_NAME)) for label in model.classes_[shown]]
+    names = told_apart([str(label) for label in model.classes_[shown]], LONG_NAME)
     curves = [_curve(shares[i], n_values).clip(0, 1) for i in shown]
     return dict(zip(names, curves, strict=True))
 
@@ -112,18 +112,16 @@ def draw_column(
     part, kind = effect.part, kind_of(fit.rows.train[name])
     where = effect.values if part else effect.places(effect.values)
     as_dots = kind == TEXT or (part is not None and part.is_whole)
-    for (label, (low, mean, high)), color in zip(effect.curves.items(), COLORS, strict=False):
+    for (low, mean, high), color in zip(effect.curves.values(), COLORS, strict=False):
         if as_dots:
             ends = mean - low, high - mean
-            axes[0].errorbar(where, mean, ends, fmt="o", color=color, label=label)
+            axes[0].errorbar(where, mean, ends, fmt="o", color=color)
         else:
-            axes[0].plot(where, mean, color=color, label=label)
+            axes[0].plot(where, mean, color=color)
             axes[0].fill_between(where, low, high, color=color, alpha=0.2, linewidth=0)
     target = as_written(fitted_to(fit.rows.target, LONG_NAME))
     if fit.rows.rarer is not None:
         titled(axes[0], f"{target} = {''.join(effect.curves)}", inches=3)
-    elif fit.rows.classify:
-        axes[0].legend(title=target)
     axes[0].set_ylabel("probability" if fit.rows.classify else f"predicted {target}")
     margin = 0.05 * (limits[1] - limits[0]) or 1.0
     axes[0].set_ylim(limits[0] - margin, limits[1] + margin)
@@ -141,6 +139,8 @@ def draw_column(
         axes[-1].set_xticks(range(len(names)), names, rotation=turned)
     elif kind == DATE:
         axes[-1].xaxis_date()
+        dates = axes[-1].xaxis.get_major_locator()
+        dates.minticks, dates.maxticks = 2, dict.fromkeys(dates.maxticks, 5)  # so few stand apart
     else:
         plain_numbers(axes[-1].xaxis)
 
@@ -158,7 +158,8 @@ def _draw_errors(axes: Any, errors: Doubles, labels: bool, where: Doubles, as_do
     for number in np.unique(bins):
         of_bin, place = errors[bins == number], where[bins == number].mean()
         mean, doubt = of_bin.mean(), 1.96 * of_bin.std() / len(of_bin) ** 0.5
-        axes.plot([place, place], [mean - doubt, mean + doubt], color=INK)
+        low = max(mean - doubt, 0.0) if labels else mean - doubt  # no log loss is below 0
+        axes.plot([place, place], [low, mean + doubt], color=INK)
         axes.plot(place, mean, "D", markersize=4, color=INK)
     axes.axhline(errors.mean() if labels else 0, color=INK, linewidth=1, linestyle=":")
     axes.set_ylabel("log loss" if labels else "actual − predicted")

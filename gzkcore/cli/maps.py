@@ -141,16 +141,29 @@ def map_of(surface: Surface, title: str, label: str) -> Any:
 
 def maps_of(surface: Surface, title: str, label: str, inches: float) -> Iterator[Any]:
     """Yield the maps of `map_of` as figures of their own, so many inches wide."""
+    window, std = surface.window, surface.std
+    yield _fitted(inches, window, _draw_values, surface, title, label)
+    if std is not None:
+        yield _fitted(inches, window, _draw_deviations, surface, std, label)
+
+
+def map_of_errors(places: Doubles, errors: Doubles, of_labels: bool, inches: float) -> Any:
+    """Return a figure, so many inches wide, of errors at places; of labels, 1 is red."""
+    return _fitted(inches, window_of(places), _draw_errors, places, errors, of_labels)
+
+
+def _fitted(inches: float, window: Window, draw: Callable[..., None], *shown: Any) -> Any:
+    """Return a figure of a map, so many inches wide, as high as it needs, but not higher than wide.
+
+    A figure that is a little too low for the width cuts off what is beside the colours.
+    """
     from matplotlib.figure import Figure
 
-    size = inches, min(inches, (inches - 1.6) / _shape(surface.window) + 1)
-    figure = Figure(figsize=size, layout="constrained")
-    _draw_values(figure.add_subplot(), surface, title, label, inches)
-    yield figure
-    if surface.std is not None:
-        figure = Figure(figsize=size, layout="constrained")
-        _draw_deviations(figure.add_subplot(), surface, surface.std, label, inches)
-        yield figure
+    figure = Figure(figsize=(inches, inches / _shape(window) + 2), layout="constrained")
+    draw(figure.add_subplot(), *shown, inches)
+    figure.draw_without_rendering()
+    figure.set_figheight(min(inches, figure.get_tightbbox().height + 0.1))
+    return figure
 
 
 def _draw_values(axes: Any, surface: Surface, title: str, label: str, inches: float) -> None:
@@ -182,8 +195,10 @@ def _draw_deviations(axes: Any, surface: Surface, std: Doubles, label: str, inch
         axes.set_xlabel(wrapped(f"hatched: {far}", inches - 1.2, SMALL), loc="left")
 
 
-def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, of_labels: bool) -> None:
-    """Draw errors at places, in colours that no few outliers determine; of labels, 1 is red."""
+def _draw_errors(
+    axes: Any, places: Doubles, errors: Doubles, of_labels: bool, inches: float
+) -> None:
+    """Draw errors at places, in colours that no few outliers determine."""
     from matplotlib.colors import Normalize
 
     window = window_of(places)
@@ -197,7 +212,7 @@ def draw_map_of_errors(axes: Any, places: Doubles, errors: Doubles, of_labels: b
     label = "wrong predictions in red" if of_labels else "actual less predicted"
     if not of_labels:
         _draw_scale(axes, norm, dots.cmap, label)
-    titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {label}", inches=4.2)
+    titled(axes, f"Errors of {counted(len(errors), 'held-out row')}: {label}", inches=inches - 1.2)
 
 
 @styled()
@@ -357,7 +372,7 @@ def _draw_scale(axes: Any, norm: Any, colors: Any, label: str) -> None:
         label=as_written(fitted_to(label, LONG_LABEL)),
     ).ax.set_yscale("linear")
     if hasattr(norm, "boundaries"):
-        bar.set_yticks(norm.boundaries)
+        bar.set_yticks(norm.boundaries[:: 1 + len(norm.boundaries) // 6])
     bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from gzkcore._util.files import replacing
 from gzkcore._util.typing import OnProgress
 from gzkcore._util.wording import in_list, printable, seconds_told
-from gzkcore.evaluate.draw import as_svg, as_written, styled
+from gzkcore.evaluate.draw import COLORS, as_svg, as_written, styled
 from gzkcore.rows.frames import kind_of
 from gzkcore.rows.text import NUMBER
 from gzkcore.sphere.globe import off_globe
@@ -22,7 +22,7 @@ from gzkcore.tabular.columns.place import place_columns
 
 from .effects import draw_column, effects_of
 from .inputs import place_names
-from .maps import draw_map_of_errors, maps_of
+from .maps import map_of_errors, maps_of
 from .pictures import draw_bars, draw_calibration, draw_errors, draw_predictions, has_bars
 from .show_frame import text_of, told_lengths
 
@@ -59,8 +59,9 @@ svg { display: block; width: 100%; max-width: 30rem; height: auto; stroke-linejo
 section:has(.broad), main:has(.broad) #part-0 { grid-column: 1 / -1 }
 .beside, main:has(.broad) #part-0 { display: grid; gap: 0 3rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
-#part-0 h2 { grid-column: 1 / -1 }
+#part-0 :is(h2, p) { grid-column: 1 / -1 }
 .broad svg { max-width: none; max-height: 60rem }
+.beside svg { max-width: 36rem }
 .narrow { display: none }
 @media (max-width: 58rem) { .broad { display: none } .narrow { display: block } }
 .wide { overflow-x: auto }
@@ -183,6 +184,10 @@ def _effects(fit: "FrameFit", report: OnProgress) -> str:
     about = ABOUT_EFFECTS
     if fit.verdict is not None:
         about += ABOUT_LOSSES if fit.rows.classify else ABOUT_ERRORS
+    if effects and fit.rows.classify and fit.rows.rarer is None:
+        pairs = zip(effects[0][1].curves, ("var(--line)", *COLORS[1:]), strict=False)
+        dots = [f'<span style="color: {color}">●</span> {_escaped(name)}' for name, color in pairs]
+        about += f"</p>\n<p>{_escaped(fit.rows.target)}: {' &nbsp; '.join(dots)}"
     return pictures and f'<p>{about}</p>\n<div class="columns">{pictures}</div>\n'
 
 
@@ -213,11 +218,7 @@ def _map_of_errors(fit: "FrameFit") -> str:
     if off_globe(places[known]) is not None or not known.any():
         return ""
     errors, classify = verdict.errors[known], fit.rows.classify
-    return _drawn(
-        "map of errors",
-        lambda axes: draw_map_of_errors(axes, places[known], errors, classify),
-        inches=0.8 * WIDE,
-    )
+    return _figure("map of errors", map_of_errors(places[known], errors, classify, WIDE))
 
 
 def _settings(result: dict[str, Any], context: Any) -> str:
@@ -225,14 +226,15 @@ def _settings(result: dict[str, Any], context: Any) -> str:
     options = []
     for parameter in context.command.params:
         value = context.params.get(parameter.name)
+        by_default = context.get_parameter_source(parameter.name).name == "DEFAULT"
         values = value if isinstance(value, list | tuple) else [value]
-        shown = (one for one in map(str, values) if one not in ("None", "False"))
-        options += [f"{parameter.opts[0]} {one}".removesuffix(" True") for one in shown]
+        shown = (one for one in map(str, values) if by_default and one not in ("None", "False"))
+        options += [f"{parameter.opts[0]} {one}" for one in shown]
     now = datetime.datetime.now().astimezone()
     settings = {
         "Columns": ", ".join(map(in_list, result["columns"])),
         "Left out": ", ".join(map(in_list, result["unused"])),
-        "Options, with defaults": "; ".join(options),
+        "Options by default": "; ".join(options),
         "Learner": f"{result['learner']}, {result['chosen'] or 'the mean'}",
         "Lengthscales of the encoded columns": told_lengths(result["lengthscales"]),
         "Time": f"{seconds_told(result['seconds'])} s",

@@ -53,7 +53,7 @@ def draw_frame(fit: "FrameFit", path: Path, name: str) -> None:
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
     draw_predictions(axes[0], fit, name)
     if wide and fit.verdict is not None:
-        draw_bars(axes[1], fit, fit.verdict)
+        draw_bars(axes[1], fit, fit.verdict, "Which columns matter")
     save_picture(figure, path)
 
 
@@ -113,7 +113,7 @@ def _draw_agreement(
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
         plain_numbers(axis)
-    short = as_written(fitted_to(label, LONG_LABEL))
+    short = as_written(fitted_to(label, min(LONG_LABEL, int(8.4 * inches))))
     axes.set(xlabel=f"actual {short}", ylabel=f"predicted {short}")
     more = f", {outside:,} of them outside the picture" if outside else ""
     lines = [f"{len(pairs):,} {rows}{more}; line: perfect"] + [errors] * bool(errors)
@@ -190,7 +190,7 @@ def draw_errors(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
     axes.set_xlabel(f"{what}\nlines: 95 % intervals")
 
 
-def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
+def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict", *title: str) -> None:
     """Draw by how much the error, of labels the log loss, rises when a column is shuffled.
 
     If there are more than `MOST_BARS` columns, the title says how many are shown.
@@ -212,4 +212,4 @@ def draw_bars(axes: Any, fit: "FrameFit", verdict: "Verdict") -> None:
     rise = f"rise of the {measure}, {as_plain(least, 3)}{rows},"
     axes.set_xlabel("\n".join([rise, "when the column is shuffled", *chance]))
     some = [f"the top {len(bars)} of {n_columns:,}"] if len(bars) < n_columns else []
-    titled(axes, "Which columns matter", *some, inches=3.0)
+    titled(axes, *title, *some, inches=3.0)

@@ -1,5 +1,6 @@
 """What a column, or a part of dates, does to predictions."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,12 +71,40 @@ def test_of_two_labels_the_probability_of_the_rarer_is_the_effect():
 def test_errors_of_labels_along_a_column_are_log_losses():
     fit, figure = fit_of(DAYS, "yes"), Figure()
     fit.rows.target, fit.rows.test = "y", fit.rows.train
-    fit.verdict = SimpleNamespace(errors=np.zeros(len(DAYS)), losses=np.ones(len(DAYS)))
+    losses = np.where(np.arange(len(DAYS)) % 97, 0.01, 10.0)  # few are large
+    fit.verdict = SimpleNamespace(errors=np.zeros(len(DAYS)), losses=losses)
     *_, week = effects.effects_of(fit, "day")
     _, below = figure.subplots(2, 1)
     effects.draw_column(fit, "day", week, (0.0, 1.0), *figure.axes)
     assert below.get_ylabel() == "log loss"
-    assert all(np.allclose(line.get_ydata(), 1) for line in below.lines)
+    assert min(np.min(line.get_ydata()) for line in below.lines) == 0  # none is below 0
+
+
+@pytest.mark.parametrize("n_days", [3, 100, 500, 800, 4000])
+def test_dates_below_a_column_stand_apart(n_days):
+    days = DAYS[0] + np.arange(n_days) * np.timedelta64(1, "D")
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    fit = SimpleNamespace(rows=SimpleNamespace(train=Frame({"day": days})), verdict=None)
+    fit.rows.target, fit.rows.classify, fit.rows.rarer = "y", False, None
+    effect = effects.Effect(days, {"": np.zeros((3, n_days))})
+    effects.draw_column(fit, "day", effect, (0.0, 1.0), figure.subplots())
+    figure.draw_without_rendering()
+    labels = figure.axes[0].get_xticklabels()
+    low, high = figure.axes[0].get_xlim()
+    boxes = [each.get_window_extent() for each in labels if low <= each.get_position()[0] <= high]
+    assert len(boxes) >= 2
+    assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_labels_that_begin_and_end_alike_have_curves_of_their_own():
+    rows = SimpleNamespace(train=Frame({"day": DAYS}), classify=True, rarer=None)
+    rows.y = np.array(
+        [f"a long label that says {each} and ends alike" for each in ("no", "yes")] * 400
+    )
+    model = OfParts()
+    model.classes_ = np.unique(rows.y)
+    found = effects.effects_of(SimpleNamespace(model=model, rows=rows), "day")
+    assert [name[:3] for name in found[0].curves] == ["…no", "…ye"]
 
 
 @pytest.mark.parametrize("period", PERIODS)

@@ -421,16 +421,40 @@ def test_of_many_places_dots_are_apart_and_counted():
 @pytest.mark.usefixtures("small")
 def test_errors_of_labels_have_no_scale_of_numbers():
     """It went from 0 to 1 in nine colours, with arrows beyond."""
-    from matplotlib.figure import Figure
-
     for of_labels, title in ((True, "wrong predictions in red"), (False, "actual less predicted")):
-        axes = Figure().subplots()
-        maps.draw_map_of_errors(axes, box(46, 48, 6, 10, 50), np.arange(50.0) % 2, of_labels)
+        places, errors = box(46, 48, 6, 10, 50), np.arange(50.0) % 2
+        [axes] = maps.map_of_errors(places, errors, of_labels, 4.0).axes
         assert bool(axes.child_axes) == (not of_labels)
         assert " ".join(axes.get_title().split()).endswith(title)
         white, red = axes.collections[0].to_rgba([0.0, 1.0])[:, :3]
         assert white.min() > 0.9
         assert red[0] > 2 * red[1:].max()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("inches", [4.0, 10.0])
+def test_nothing_beside_a_map_is_cut_off(inches):
+    """A picture a little too low for its width had no room for the name of the colours."""
+    places = box(46, 48, 6.5, 10, 244)
+    shown = surface(
+        lambda cells: cells[:, 0], lambda cells: cells[:, 1] - 6, places, known=lambda c: c[:, 0]
+    )
+    errors = maps.map_of_errors(places, places[:, 0] - 47, False, inches)
+    for figure in (*maps.maps_of(shown, "temp", "temp", inches), errors):
+        figure.draw_without_rendering()
+        figure.draw_without_rendering()
+        box_of_all = figure.get_tightbbox()
+        assert box_of_all.x0 >= 0
+        assert box_of_all.x1 <= inches
+        assert figure.axes[0].get_window_extent().width > 0.55 * inches * figure.dpi
+
+
+@pytest.mark.usefixtures("small")
+def test_few_deviations_are_named_beside_their_colours():
+    places = box(46, 48, 6.5, 10, 244)
+    shown = surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] - 6, places)
+    *_, deviations = maps.maps_of(shown, "temp", "temp", 4.0)
+    assert 3 <= len(deviations.axes[0].child_axes[0].get_yticks()) <= 6
 
 
 @pytest.mark.usefixtures("small")

@@ -96,7 +96,8 @@ def test_numbers(capsys, plain):
     assert {"<b>", "a & b", "$x_{$"} <= {*read.texts["text"]}
     assert read.texts["pre"] == [f"gzkcore fit {' '.join(arguments)} --force --json"]
     assert "boosting (scikit-learn)" in read.texts["td"]
-    assert "data data.csv" in " ".join(read.texts["dd"])
+    assert "--model model.gzk; --seed 0; --skip-lines 0" in read.texts["dd"]
+    assert "".join(read.texts["text"]).count("Which columns matter") == 0  # the heading says it
     assert set(result["report"][:-1]) <= set(read.texts["p"])
 
 
@@ -137,6 +138,7 @@ def test_labels(capsys, plain):
     read = check("fit.html", [PROBABILITIES, EFFECTS, "Which columns matter"])
     assert "Right predictions against their probability" in " ".join(read.texts["text"])
     assert {"low", "middle", "high"} <= {*read.texts["text"]}
+    assert read.texts["span"] == ["●"] * 3  # once, above the pictures of all columns
 
 
 @pytest.mark.slow
@@ -147,7 +149,6 @@ def test_without_a_test_no_errors_are_shown(capsys, plain):
     assert "No rows were held out, so that no errors are known." in read.texts["p"]
     assert INTERVALS not in read.texts["h2"]
     assert EFFECTS in read.texts["h2"]
-    assert "; --force; " in " ".join(read.texts["dd"])
 
 
 @needs_browser

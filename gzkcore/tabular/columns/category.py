@@ -106,7 +106,7 @@ class Category(Column):
     def parts(self) -> list[tuple[str, list[str]]]:
         """Return the groups of encoded columns: the rank, if there is one, and the levels."""
         ranks = [] if self.order is None else [("number", [self.name])]
-        names = [f"{self.name}={level}" for level in self.levels]
+        names = [self.name + (f"={level}" if level else " is missing") for level in self.levels]
         if len(self.levels) > MOST_COLUMNS:
             names = [f"{self.name} code {place}" for place in range(1, CODE + 1)]
         return [*ranks, ("levels", names)]
