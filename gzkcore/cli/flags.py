@@ -76,9 +76,10 @@ class Command(_Flags, TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             parameter = getattr(error, "param", None)
-            if hasattr(error, "possibilities"):  # of an unknown option
-                near = nearest(error.option_name.strip("-"), (name.strip("-") for name in options))
-                error.possibilities = [f"--{near}"] if near else []
+            unknown = getattr(error, "option_name", "") if hasattr(error, "possibilities") else ""
+            if unknown:
+                near = nearest(unknown.strip("-"), (name.strip("-") for name in options))
+                error.possibilities = [f"--{near}"] if near else []  # type: ignore[attr-defined]
             if parameter is not None and type(error).__name__ == "MissingParameter":
                 has_table = parameter.name == "target" and ctx.params.get("data")
                 hint = _columns_in(ctx.params) if has_table else str(self.epilog or "")

@@ -75,6 +75,10 @@ SECONDS = 600.0  # The final fit may take so long if no budget is given.
 ENCODED_ROWS = 500  # So many rows tell whether skewed columns are better encoded by logarithms.
 LEARNED_NOTHING = 0.995  # With a larger share of the mean's error, the mean is predicted.
 FEWEST_FOR_RATE = 100  # Half of fewer rows to fit to don't tell what twice as many would bring.
+APPROXIMATES = (
+    "The errors by which it was chosen are those of the whole kernel, which this model "
+    "approximates."
+)
 MEANS = {"y": "the mean", "labels": "the frequencies of the classes"}  # the same for every row
 
 
@@ -287,10 +291,10 @@ class TableLearner(BaseEstimator):
             report.say("Many rows are copies of others; copies are held out together.")
         rows = coordinates(table.X) if one_length else table.X
         trials = Trials(rows, table.Y, table.weight, splits, report, seed, self._on_progress)
-        best = _chosen(trials, kernel, None if one_length else groups, of, rng)
+        of_columns = None if one_length else groups
+        best = _chosen(trials, kernel, of_columns, of, rng)
         if best is None:
             return
-        of_columns = None if one_length else groups
         form, best, trials = self._form(table, trials, best, seconds, of_columns, kernel)
         edge = None
         by_blocks = of == "y" and not one_length and form.is_whole and table.at_random(self.cv)
@@ -303,10 +307,7 @@ class TableLearner(BaseEstimator):
             form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(candidate.chosen for candidate in report.candidates)
         if best.chosen and not (form.is_whole or form.near):
-            report.say(
-                "The errors by which it was chosen are those of the whole kernel, which this model "
-                "approximates."
-            )
+            report.say(APPROXIMATES)
         self._on_progress("calibrating", None, "")
         incomplete = self.encoder_.incomplete(table.X)
         gaps = gaps_in(trials, groups, best) if by_blocks else []
