@@ -230,12 +230,13 @@ def _settings(result: dict[str, Any], context: Any) -> str:
         values = value if isinstance(value, list | tuple) else [value]
         shown = (one for one in map(str, values) if by_default and one not in ("None", "False"))
         options += [f"{parameter.opts[0]} {one}" for one in shown]
+    constant = "the mean" if result["classes"] is None else "the frequencies of the classes"
     now = datetime.datetime.now().astimezone()
     settings = {
         "Columns": ", ".join(map(in_list, result["columns"])),
         "Left out": ", ".join(map(in_list, result["unused"])),
         "Options by default": "; ".join(options),
-        "Learner": f"{result['learner']}, {result['chosen'] or 'the mean'}",
+        "Learner": f"{result['learner']}, {result['chosen'] or constant}",
         "Lengthscales of the encoded columns": told_lengths(result["lengthscales"]),
         "Time": f"{seconds_told(result['seconds'])} s",
         "Memory": f"{result['peak_memory_mb']:,.0f} MB",

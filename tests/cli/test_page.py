@@ -76,6 +76,11 @@ def test_noise(capsys):
     result = run(capsys, "fit", "data.csv", "--target", "y", "--report", "fit.html")
     assert (result["kernel"], result["lengthscales"]) == (None, {})
     assert "KernelRegressor, the mean" in check("fit.html", [INTERVALS]).texts["dd"]
+    rng = np.random.default_rng(3)
+    write("data.csv", {"a": rng.normal(size=60), "y": rng.choice([*"pqr"], 60)})
+    run(capsys, "fit", "data.csv", "--target", "y", "--report", "fit.html")
+    learner = "KernelClassifier, the frequencies of the classes"
+    assert learner in check("fit.html", [PROBABILITIES]).texts["dd"]
 
 
 @pytest.mark.slow
