@@ -29,7 +29,7 @@ from .form import Choice
 from .kernel_search import MOST_LENGTHS
 from .table_encoder import in_place
 from .table_learner import TableLearner, warn_of_order
-from .targets import about_angles, about_negative, lowest_of
+from .targets import about_angles, about_far, about_negative, ends_of
 
 __all__ = ["KernelRegressor"]
 
@@ -141,8 +141,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         _deviations=holds(Deviations),
         _flat=flag(),
         _lowest=(doubles("t") | nothing()).if_there(),
+        _highest=(doubles("t") | nothing()).if_there(),
     )
-    _lowest: Doubles | None = None  # targets of the fit, see `lowest_of`
+    _lowest: Doubles | None = None  # targets of the fit, see `ends_of`
+    _highest: Doubles | None = None
 
     @with_remedies
     @all_or_nothing
@@ -190,7 +192,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             for name, target in zip(names, y.reshape(len(y), -1).T, strict=False):
                 if told := about_angles(name, target):
                     warn(told)
-            self._lowest = lowest_of(y.reshape(len(y), -1))
+            self._lowest, self._highest = ends_of(y.reshape(len(y), -1))
         self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
 
@@ -274,6 +276,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         if self._lowest is not None and model is self:  # rows in memory
             means = (predicted[0] if return_std else predicted).reshape(-1, self._lowest.size)
             if told := about_negative(means, self._lowest, self._scales):
+                warn(told)
+            if self._highest is not None and (
+                told := about_far(means, self._lowest, self._highest)
+            ):
                 warn(told)
         return predicted
 

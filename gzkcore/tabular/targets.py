@@ -83,9 +83,9 @@ def about_angles(name: str, y: Doubles) -> Remark | None:
     return Remark("angle", [name], f"{name} seems to be an angle: {both}", remedy)
 
 
-def lowest_of(Y: Doubles) -> Doubles | None:
-    """Return the least of each target; None where so few numbers differ that they may be labels."""
-    return Y.min(axis=0) if np.unique(Y).size > MOST_LABELS else None
+def ends_of(Y: Doubles) -> tuple[Doubles, Doubles] | tuple[None, None]:
+    """Return the least and largest of each target; None where few numbers differ, as in labels."""
+    return (Y.min(axis=0), Y.max(axis=0)) if np.unique(Y).size > MOST_LABELS else (None, None)
 
 
 def about_negative(means: Doubles, lowest: Doubles, scales: Doubles) -> Remark | None:
@@ -94,3 +94,12 @@ def about_negative(means: Doubles, lowest: Doubles, scales: Doubles) -> Remark |
         return None
     sentence = "some predictions are negative, but no target of the fit is"
     return Remark("negative", [], sentence, "raise them to 0, or predict log1p of the target")
+
+
+def about_far(means: Doubles, lowest: Doubles, highest: Doubles) -> Remark | None:
+    """Return the remark that predictions (n, n_targets) are far outside the targets of the fit."""
+    reach = highest - lowest
+    if not ((means < lowest - reach) | (means > highest + reach)).any():
+        return None
+    sentence = "some predictions are far outside the targets of the fit"
+    return Remark("far", [], sentence, "a linear trend may go on too far there: don't rely on them")

@@ -1,12 +1,15 @@
-"""What is told of targets: groups of them, angles, predictions below 0."""
+"""What is told of targets: groups of them, angles, predictions below 0 or far outside."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from gzkcore import load
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
-from gzkcore.tabular.targets import about_angles, about_negative, repeating
+from gzkcore.tabular.targets import about_angles, about_far, about_negative, repeating
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -83,6 +86,27 @@ def test_predictions_below_0_are_told_where_no_target_is():
     assert "negative" in str(about_negative(means, np.array([0.0, 0.0]), scales))
     assert about_negative(means, np.array([-1.0, 0.0]), scales) is None
     assert about_negative(means + 0.195, np.array([0.0, 0.0]), scales) is None  # hardly below
+
+
+def test_predictions_far_outside_the_targets_are_told():
+    lowest, highest = np.array([0.0, 5.0]), np.array([2.0, 6.0])
+    assert about_far(np.array([[4.0, 4.0], [-2.0, 7.0]]), lowest, highest) is None
+    for far in ([4.1, 5.0], [-2.1, 5.0], [1.0, 7.1]):
+        assert "far outside the targets" in str(about_far(np.array([far]), lowest, highest))
+
+
+@pytest.mark.slow
+def test_a_trend_that_goes_on_far_beyond_the_rows_is_told(tmp_path):
+    x = RNG.uniform(size=(100, 1))
+    model = KernelRegressor(random_state=0).fit(x, 3 * x[:, 0] + 0.1 * RNG.normal(size=100))
+    model.save(tmp_path / "model.gzk")
+    for each in (model, load(tmp_path / "model.gzk")):
+        with pytest.warns(UserWarning) as told:
+            each.predict(x + 50)
+        assert any("far outside the targets of the fit" in str(one.message) for one in told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(x)
 
 
 @pytest.mark.slow
