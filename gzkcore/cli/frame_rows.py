@@ -85,6 +85,7 @@ class FrameRows:
     y: Values
     test: Frame
     truth: Values  # of the test
+    by: TestBy = TestBy()  # noqa: RUF009  it can't be changed
     folds: Integers | None = None  # in which each row is held out, None if some are once
     groups: Integers | None = None  # of the rows of the fit, which are not divided
     weight: Doubles | None = None  # of the rows of the fit
@@ -196,7 +197,7 @@ def read_rows(
     held = {name: whole[name][there] for name in by.columns}
     weight = _weights(table, weights, whole[weights][there], numbers[there]) if weights else None
     known = FrameRows(
-        target, inputs, classify, frame, y, frame, y, weight=weight,
+        target, inputs, classify, frame, y, frame, y, by, weight=weight,
         missing=sorted(table.reading.missing),
         chosen={name: kind for name, kind in kinds.items() if name in inputs.kinds},
     )  # fmt: skip

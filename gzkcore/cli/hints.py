@@ -7,15 +7,17 @@ import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import bdtr
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.wording import some_of
+from gzkcore._util.wording import as_plain, some_of
 from gzkcore.rows.doubts import doubt_in
 from gzkcore.rows.values import LARGEST_WHOLE, Values
 from gzkcore.tabular.columns.number import skewness
+from gzkcore.tabular.deviations import NORMAL_95
 from gzkcore.tabular.targets import IDENTIFIER, MOST_LABELS
 
-from .arguments import listed
+from .arguments import TestBy, listed
 from .output import MOST_NAMED
 
 # Names of numbers that rise from row to row and mean something.
@@ -26,6 +28,7 @@ ORDERED = re.compile(
 )
 DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
 RAREST = 1 / 4  # of an even share of the rows: counts of things have rarer numbers, labels seldom
+WITHIN, CHANCE = 0.9, 1e-3  # a smaller share of errors is told, unless it may be so by chance
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 
 
@@ -86,6 +89,21 @@ def about_groups(column: str) -> str:
         "with those learned from; to test predictions for others, hold out whole groups: "
         f"--test-groups {shlex.quote(column)}"
     )
+
+
+def about_coverage(errors: Doubles, spread: Doubles, by: TestBy) -> str:
+    """Say so where far fewer errors than should are within 1.96 standard deviations, else ""."""
+    known = spread > 0
+    sizes = np.abs(errors[known] / spread[known])
+    n, within = len(sizes), int((sizes <= NORMAL_95).sum())
+    if within >= WITHIN * n or bdtr(within, n, 0.95) > CHANCE:
+        return ""
+    rows, why = "these rows", ""
+    if by.last is not None or by.gaps is not None:
+        rows = "gaps between rows" if by.last is None else f"rows beyond the others in {by.last}"
+        why = ", since they were learned mostly from rows held out at random"
+    times = as_plain(float(np.quantile(sizes, 0.95)) / NORMAL_95, 2)
+    return f"standard deviations are too small for {rows}{why}; multiply them there by {times}"
 
 
 def about_decades(target: str, y: Doubles) -> str:

@@ -57,6 +57,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "train_rows": len(rows.y) if rows.source is None else rows.source.n_rows,
         "test_rows": len(rows.truth),
+        "test_by": None if rows.by.at_random else rows.by._asdict(),
         "folds": None if rows.folds is None else FOLDS,
         "methods": verdict.methods if verdict else [],
         "sure": verdict.sure if verdict else {},
@@ -292,7 +293,8 @@ def _about_best(result: dict[str, Any]) -> list[str]:
         alike = constant[key] - best[key] < best["plus_minus"] / 2
         alike = alike and least >= LESS * constant.get("log_loss", 0.0)
         if constant["method"] in CONSTANTS and alike:
-            nothing = f"the other columns may tell nothing about {result['target']}."
+            so = "" if result["test_by"] is None else " in rows held out as these are"
+            nothing = f"the other columns may tell nothing about {result['target']}{so}."
             return [f"No method is clearly better than {constant['method']}: {nothing}"]
     better = [method for method in others if method[key] < ours[key]]
     if not better:

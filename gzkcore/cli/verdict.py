@@ -1,6 +1,7 @@
 """The test of a learner on held-out rows, beside baselines: errors, columns, uncertainty."""
 
 import functools
+import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from gzkcore.solve.near_variances import NearVariances
 
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .frame_rows import FrameRows
+from .hints import about_coverage
 
 SURE = 0.9  # a prediction with at least this probability is called sure
 # Standard deviations of all held-out rows are worth their time up to so many rows or centres of a
@@ -109,7 +111,13 @@ def judge_model(
     with collected_warnings() as caught:
         predicted = tested.predict(rows.test)
         sure, spread = _how_sure(tested, rows.test, truth, predicted)
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
+    # The last by a column are beyond the others in it; numbers of rows are others in the file.
+    unexpected = (
+        str(told)
+        for told, _ in caught
+        if " is outside " not in str(told) or getattr(told, "columns", []) != [rows.by.last]
+    )
+    for message in dict.fromkeys(re.sub(r" in row \d+", "", told) for told in unexpected):
         warn(f"among the held-out rows: {message}")
     others, failed = _baselines(tested, rows, report)
     methods = [
@@ -124,6 +132,8 @@ def judge_model(
         errors = (predicted != truth).astype(np.float64)
     else:
         losses = errors = truth - predicted
+        if told := about_coverage(errors, spread, rows.by):
+            warn(told)
     return Verdict(methods, of_some, shuffled, sure, predicted, errors, losses, spread, failed)
 
 

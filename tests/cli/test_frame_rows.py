@@ -489,6 +489,32 @@ def test_what_held_out_rows_differ_in_is_said_of_them_and_once(capsys):
     assert told[0].startswith(f"Note: among the held-out rows: {seen}"), told
 
 
+@pytest.mark.slow
+def test_the_column_of_the_last_rows_is_expected_to_be_beyond_the_others(capsys):
+    a, c = np.arange(400.0), np.random.default_rng(0).standard_normal(400)
+    write("data.csv", {"a": a % 7 + a / 40, "b": 10 * a, "c": c, "y": a + c})
+    notes = run(capsys, "fit", "data.csv", "--target", "y", "--test-last", "b", *QUICK)["notes"]
+    assert not any("'b'" in note for note in notes)
+    write("data.csv", {"a": a, "b": 10 * a, "c": c, "y": a + c})
+    notes = run(capsys, "fit", "data.csv", "--target", "y", "--test-last", "b", *QUICK)["notes"]
+    (told,) = [note for note in notes if "among the held-out rows: column 'a' is outside" in note]
+    assert re.search(r"in 40 of 40 values, first \d+; ", told), told
+
+
+def test_standard_deviations_that_are_clearly_too_small_are_told():
+    errors, spread = np.random.default_rng(0).standard_normal(200), np.ones(200)
+    by = arguments.TestBy(last="day")
+    assert hints.about_coverage(errors, spread, by) == ""
+    assert hints.about_coverage(3 * errors[:6], spread[:6], by) == ""  # may be chance
+    told = hints.about_coverage(3 * errors, spread, by)
+    assert told.startswith("standard deviations are too small for rows beyond the others in day, s")
+    assert re.search(r"multiply them there by (2\.[89]|3\.[0-2])$", told), told
+    gaps = hints.about_coverage(3 * errors, spread, arguments.TestBy(gaps="week"))
+    assert "too small for gaps between rows, since they were learned mostly from rows held" in gaps
+    at_random = hints.about_coverage(3 * errors, spread, arguments.TestBy())
+    assert at_random.startswith("standard deviations are too small for these rows; multiply")
+
+
 def test_an_index_without_a_name_is_called_so():
     write("data.csv", {"": range(7, 67), "a": np.arange(60) % 7, "y": range(60)})
     table = open_table("data.csv")

@@ -50,9 +50,12 @@ def test_where_another_method_is_better_it_is_said(error, told):
 def test_where_nothing_is_better_than_the_mean_it_is_said(of_mean, said):
     ours = {"method": "KernelRegressor", "rmse": 0.2, "plus_minus": 0.02}
     mean = {"method": "the mean", "rmse": of_mean, "plus_minus": 0.02}
-    told = _about_best({"classes": None, "methods": [ours, mean], "target": "y"})
+    result = {"classes": None, "methods": [ours, mean], "target": "y", "test_by": None}
+    told = _about_best(result)
     found = [line.startswith("No method is clearly better than the mean: ") for line in told]
     assert found == [True] * said
+    of_last = _about_best(result | {"test_by": {"last": "date"}})
+    assert [line.endswith("about y in rows held out as these are.") for line in of_last] == found
 
 
 @pytest.mark.parametrize(("log_loss", "said"), [(0.43, True), (0.34, False)])
@@ -60,7 +63,7 @@ def test_a_rare_label_that_is_never_the_likeliest_may_still_be_known(log_loss, s
     ours = {"method": "KernelClassifier", "error_rate": 0.15, "plus_minus": 0.05}
     shares = ours | {"method": "the shares of the classes", "log_loss": 0.44}
     result = {"classes": ["a", "b"], "methods": [ours | {"log_loss": log_loss}, shares]}
-    assert bool(_about_best(result | {"target": "y"})) == said
+    assert bool(_about_best(result | {"target": "y", "test_by": None})) == said
 
 
 @pytest.mark.parametrize(
