@@ -31,6 +31,7 @@ from gzkcore import (
     load,
     reference,
 )
+from gzkcore._util.remark import Remark
 from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned_parts import IGNORED
@@ -248,7 +249,7 @@ def test_deviations_beyond_the_rows_are_not_those_between():
 def test_a_straight_line_goes_on(n):
     x = np.random.default_rng(0).uniform(0, 1, (n, 1))
     model = KernelRegressor(random_state=0).fit(x, -50000 * x[:, 0])
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(Remark) as told:
         mean, std = model.predict([[1.1], [1.2], [3.0]], return_std=True)
     column, *predictions = [str(one.message) for one in told]
     assert "in 1 of 3 values, first 3 in row 2; predictions there are" in column

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from gzkcore import load
+from gzkcore._util.remark import Remark
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 from gzkcore.tabular.targets import about_angles, about_far, about_negative, repeating
@@ -101,7 +102,7 @@ def test_a_trend_that_goes_on_far_beyond_the_rows_is_told(tmp_path):
     model = KernelRegressor(random_state=0).fit(x, 3 * x[:, 0] + 0.1 * RNG.normal(size=100))
     model.save(tmp_path / "model.gzk")
     for each in (model, load(tmp_path / "model.gzk")):
-        with pytest.warns(UserWarning) as told:
+        with pytest.warns(Remark) as told:
             each.predict(x + 50)
         assert any("far outside the targets of the fit" in str(one.message) for one in told)
     with warnings.catch_warnings():
