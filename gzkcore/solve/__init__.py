@@ -18,6 +18,7 @@
 - `losses`, `newton`: other losses, each a sequence of weighted systems
 - `trend`: what is not penalised: an intercept, slopes
 - `posterior`, `near_variances`: variances, slopes and draws
+- `near_rows`: regression from the nearest rows of each new one; `near_lengths`: lengths from these
 - `training_rows`: the rows that a model keeps; `changed_rows`: some more, or fewer
 - `cost`: the memory and the time that a system takes, before it is solved
 """

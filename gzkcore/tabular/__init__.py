@@ -12,6 +12,7 @@
 - `copies`: columns that tell the target, or each other, exactly
 - `table_rows`, `table_passes`: the rows to choose by, and tables larger than memory
 - `kernel_search`: the choice of kernel and alpha by `trials` on held-out rows, kept in a `report`
-- `form`: the whole kernel, centres or features; `extrapolation`: the choice by rows at the edge
+- `form`: the whole kernel, centres, features or near rows; `near_form`: the choice among the last
+- `extrapolation`: the choice by rows at the edge
 - `deviations`, `varying_noise`, `probabilities`: how sure predictions are, by held-out rows
 """

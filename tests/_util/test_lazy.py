@@ -29,5 +29,7 @@ def test_a_name_that_is_like_none_suggests_none():
 
 def test_a_traceback_suggests_the_near_name_once():
     code = "import gzkcore; gzkcore.KernelRegresor"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.stderr.casefold().count("did you mean") == 1

@@ -906,7 +906,7 @@ def test_wrong_targets_are_told_in_a_sentence(given):
     X, y = table_of(given)
     model = clone(given).fit(X, y)
     wrong = (TypeError, ValueError)
-    refused(wrong, r"y=3.0 is one value; pass one", clone(given).fit, X, 3.0)
+    refused(wrong, r"y=3.0 is (one value|not an array); pass one", clone(given).fit, X, 3.0)
     texts, gap = np.where(y > 1, "high", "low"), np.where(np.arange(40) == 7, np.nan, y)
     endless = np.where(np.isnan(gap), np.inf, y)
     prices = [f"€ {each:.2f}" for each in y.tolist()]
