@@ -343,8 +343,8 @@ def kernel_of_blocks(
     floating[:, :, ::1] out,             # OUT  (n_blocks, size, size)
     int n_threads,
 ):
-    """Write the kernel matrices of blocks of rows: w_j w_l k(x_j, x_l)."""
-    cdef Py_ssize_t n_blocks = out.shape[0], size = out.shape[1], d = X.shape[1], b, j, l, k
+    """Write the kernel matrices of blocks of rows: w_i w_j k(x_i, x_j)."""
+    cdef Py_ssize_t n_blocks = out.shape[0], size = out.shape[1], d = X.shape[1], b, i, j, k
     cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
     cdef Py_ssize_t width = (size + lanes - 1) // lanes * lanes
     cdef Py_ssize_t stride = ((d + 1 + size) * width + PAGE) // 16 * 16, start = 0, end
@@ -373,10 +373,10 @@ def kernel_of_blocks(
                     for k in range(d):
                         u[k * width + j] = <floating> X[row, k]
                 kernel_of_few(known, n_factors, u, d, size, width, S)
-                for j in range(size):
-                    for l in range(j, size):
-                        out[b, j, l] = S[j * width + l]
-                        out[b, l, j] = S[j * width + l]
+                for i in range(size):
+                    for j in range(i, size):
+                        out[b, i, j] = S[i * width + j]
+                        out[b, j, i] = S[i * width + j]
             start += step
             step = look(step, &begun)
     finally:
