@@ -74,6 +74,10 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
 
 def _in_full(kernel: Any) -> str:
     """Return a kernel as it is written in Python, with every number of long lists."""
+    parts = getattr(kernel, "parts", None)
+    if isinstance(parts, list):
+        each = ", ".join(f"({columns}, {_in_full(part)})" for columns, part in parts)
+        return f"{type(kernel).__name__}([{each}])"
     parameters = kernel.get_params(deep=False).items()
     told = ", ".join(f"{name}={np.asarray(value).tolist()!r}" for name, value in parameters)
     return f"{type(kernel).__name__}({told})"

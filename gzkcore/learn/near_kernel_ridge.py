@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,13 +25,12 @@ from gzkcore._util.state import (
 )
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_not_negative, dense
+from gzkcore._util.validation import check_integer, check_not_negative
 from gzkcore.features.base import check_unit
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.general import FunctionKernel, Precomputed, as_exact_kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples
-from gzkcore.kernels.products import as_double
 from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.survey import stack
@@ -42,10 +41,11 @@ from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
 from .agop import exact_gradients
 from .regression import Regressor
-from .whole_kernel import check_not_source, directions_of, others_of
+from .whole_kernel import check_not_source, others_of, with_slopes
 
 __all__ = ["NearKernelRidge"]
 
+REMADE = "_near", "_slopes_of"  # of the rows, where they are needed
 SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
 SCALE_ROWS = 2000  # The prior scale is estimated from so many rows.
 
@@ -113,7 +113,9 @@ class NearKernelRidge(WithKernel, Regressor):
 
     The standard deviation is the root of s (alpha + k(x, x) - k_N(x)^T (...)^-1 k_N(x)), for the
     scale s with which 2,000 rows, left out one by one, have errors of that size.
-    `noise_variance_` is s alpha. The trend is taken as known.
+    `noise_variance_` is s alpha. Far from all rows it is what near rows tell of the spread there,
+    which may be less than that of y. The slopes of a trend are taken as known; where X differs from
+    the rows in a way in which they do not differ, the deviation is inf.
 
     References
     ----------
@@ -277,12 +279,18 @@ class NearKernelRidge(WithKernel, Regressor):
         rows = self.X_fit_, self._left(), self._noise
         return NearRows(self.kernel_, *rows, self.alpha_, self._count)
 
+    @functools.cached_property
+    def _slopes_of(self) -> Trend:
+        """The axes along which the rows tell a slope."""
+        return cast(Trend, Trend.of(self._trend, self.X_fit_))
+
     def _outdate(self) -> None:
-        self.__dict__.pop("_near", None)
+        for name in REMADE:
+            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again of the rows."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_near"}
+        return {k: v for k, v in super().__getstate__().items() if k not in REMADE}
 
     @property
     def noise_variance_(self) -> Any:
@@ -354,15 +362,7 @@ class NearKernelRidge(WithKernel, Regressor):
             Of several targets (n_samples, n_targets, n_features or p). Only with `return_gradient`,
             the second only with `return_std` too.
         """
-        predictions = super().predict(X, return_std)
-        if isinstance(return_gradient, bool | np.bool_) and not return_gradient:
-            return predictions
-        check_not_source(X)
-        rows = as_double(dense(self._new_rows(self._columns(X))))
-        shape = (len(rows), *self._target_shape, -1)
-        directions = directions_of(return_gradient, rows)
-        slopes = [array.reshape(shape) for array in self._slopes(rows, directions, return_std)]
-        return *(predictions if return_std else [predictions]), *slopes
+        return with_slopes(self, X, super().predict(X, return_std), return_std, return_gradient)
 
     def _slopes(self, X: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
         """Return slopes of shape (n_samples, n_targets, p), and perhaps standard deviations."""
@@ -383,8 +383,14 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         X = self._new_rows(X)
-        mean, variance = self._near.predict(X)
-        return mean + self._smooth_part(X), variance[:, None] * self._scale if return_std else None
+        mean, of_unit = self._near.predict(X)
+        mean += self._smooth_part(X)
+        if not return_std:
+            return mean, None
+        variance = of_unit[:, None] * self._scale
+        if hasattr(self, "trend_coef_"):
+            variance[self._slopes_of.unknown_at(X)] = np.inf
+        return mean, variance
 
     def _new_rows(self, X: Any) -> Rows:
         X = valid_rows(X)

@@ -530,15 +530,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         >>> slope.ravel().round(2)  # nearly the cosine
         array([ 0.97, -0.99])
         """
-        predictions = super().predict(X, return_std)
-        if isinstance(return_gradient, bool | np.bool_) and not return_gradient:
-            return predictions
-        check_not_source(X)
-        rows = as_double(dense(self._new_rows(self._columns(X))))
-        shape = (len(rows), *self._target_shape, -1)
-        directions = directions_of(return_gradient, rows)
-        slopes = [array.reshape(shape) for array in self._slopes(rows, directions, return_std)]
-        return *(predictions if return_std else [predictions]), *slopes
+        return with_slopes(self, X, super().predict(X, return_std), return_std, return_gradient)
 
     def _slopes(self, X: Doubles, directions: Doubles, return_std: bool) -> list[Doubles]:
         """Return slopes of shape (n_samples, n_targets, p), and perhaps standard deviations."""
@@ -674,7 +666,19 @@ def check_not_source(X: Any, what: str = "return_gradient") -> None:
         raise ValueError(f"{what} is for arrays, but X comes in batches; pass one batch at a time")
 
 
-def directions_of(return_gradient: Any, X: Doubles) -> Doubles:
+def with_slopes(model: Any, X: Any, predictions: Any, return_std: bool, gradient: Any) -> Any:
+    """Return predictions of a model, and the slopes that `gradient` asks for, as `predict` does."""
+    if isinstance(gradient, bool | np.bool_) and not gradient:
+        return predictions
+    check_not_source(X)
+    rows = as_double(dense(model._new_rows(model._columns(X))))
+    shape = (len(rows), *model._target_shape, -1)
+    slopes = model._slopes(rows, _directions_of(gradient, rows), return_std)
+    first = predictions if return_std else [predictions]
+    return *first, *(array.reshape(shape) for array in slopes)
+
+
+def _directions_of(return_gradient: Any, X: Doubles) -> Doubles:
     """Return directions of shape (n_samples, p, n_features); of True those of the columns."""
     if isinstance(return_gradient, bool | np.bool_):
         return np.broadcast_to(np.eye(X.shape[1]), (len(X), X.shape[1], X.shape[1]))

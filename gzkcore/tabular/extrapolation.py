@@ -23,6 +23,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
+from gzkcore.kernels.product import column_scales
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import Trend
@@ -117,7 +118,8 @@ def gaps_in(trials: Trials, groups: Groups, best: Candidate) -> list[list[TrainT
 
 def _shares(trials: Trials, best: Candidate) -> Doubles:
     """Return the share of each encoded column in the mean squared change of predictions."""
-    rates = trials.X.var(axis=0) * np.square(best.kernel.scale())
+    scales = column_scales(best.kernel, trials.X.shape[1])
+    rates = trials.X.var(axis=0) * np.square(scales)
     return np.asarray(rates / rates.sum())
 
 

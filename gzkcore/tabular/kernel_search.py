@@ -122,8 +122,8 @@ def choose_kernel(
     trials.report.say(
         f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
     )
-    is_fixed = kernel is not None and not asks_targets(kernel)
-    either, shorter = ((), ()) if is_fixed else ((-1, 1), (-1,))
+    learns = kernel is None or (asks_targets(kernel) and hasattr(kernel, "with_lengths"))
+    either, shorter = ((-1, 1), (-1,)) if learns else ((), ())
     if trials.n_fitted < HALVED:
         return walk(trials, _best_of(trials, lessons), either), None
     half = trials.halved()

@@ -126,7 +126,9 @@ class NearForms:
         start, ((train, test),) = time.perf_counter(), self.trials.splits
         part, held_out = self.trials.part(train), self.trials.part(test)
         middle = self.trials.mean(train)
-        name = plain_name(kernel) if not isinstance(kernel, Product) else "place x time"
+        name = plain_name(kernel)
+        if isinstance(kernel, Product):
+            name += " of dates"
         self.trials.on_progress("choosing", None, f"{name}, {form.near} near rows")
         model = form.learner(kernel, self._groups)
         with collected_warnings():  # the final fit warns of the same

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gzkcore._util.typing import Integers
 from gzkcore._util.wording import seconds_told
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned_parts import IGNORED
+from gzkcore.kernels.product import Product
 
 HEAD = "    error     alpha       time    rows   kernel"
 LEGEND = (
@@ -67,7 +69,7 @@ class Candidate:
         """Return kernel, lengths, alpha and trend in words."""
         lengths = "one lengthscale"
         scales = np.ravel(self.kernel.scale())
-        if np.unique(scales[scales > 2 / IGNORED]).size > 1:
+        if isinstance(self.kernel, Product) or np.unique(scales[scales > 2 / IGNORED]).size > 1:
             lengths += " per level" if "per level" in self.name else " per column"
         trend = "" if self.slopes is None else ", beside a linear trend"
         return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}{trend}"
@@ -124,6 +126,9 @@ class Report:
 
 def plain_name(kernel: Kernel) -> str:
     """Return the name of a kernel without its lengths."""
+    parts: Any = getattr(kernel, "parts", None)
+    if isinstance(kernel, Product) and isinstance(parts, list):
+        return " times ".join(plain_name(part) for _, part in parts)
     nu = getattr(kernel, "nu", None)
     name = type(kernel).__name__
     if nu is None:

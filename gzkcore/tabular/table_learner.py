@@ -43,7 +43,7 @@ from gzkcore.features.base import plain_output
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.learned_parts import IGNORED
-from gzkcore.kernels.product import column_scales
+from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Matern, ShiftInvariantKernel
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import is_number_of_folds
@@ -166,10 +166,11 @@ class TableLearner(BaseEstimator):
     def lengthscales_(self) -> dict[str, float]:
         """The lengthscale of each encoded column by its name, in units of that column."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, ShiftInvariantKernel):
+        if not isinstance(self.kernel_, ShiftInvariantKernel | Product):
             return {}
         names = self.encoder_.get_feature_names_out()
-        lengths = np.broadcast_to(1 / np.asarray(self.kernel_.scale()), len(names))
+        with np.errstate(divide="ignore"):  # columns that a product leaves out
+            lengths = 1 / column_scales(self.kernel_, len(names))
         lengths = np.where(lengths < IGNORED / 2, lengths, np.inf)
         return dict(zip(names, lengths.tolist(), strict=True))
 

@@ -23,6 +23,7 @@ from gzkcore.cli.show_frame import (
     told_lengths,
 )
 from gzkcore.cli.verdict import _judged_labels, _judged_numbers, _judged_rarer
+from gzkcore.kernels.product import Product
 from gzkcore.kernels.shift_invariant import Matern
 
 
@@ -185,6 +186,9 @@ def test_a_kernel_is_written_with_every_number():
     again = eval(text, {"Matern": Matern})
     np.testing.assert_array_equal(again.length_scale, lengths)
     assert again.nu == 1.5
+    parts = [([0], Matern(length_scale=[2.0])), ([1, 2], Matern(length_scale=lengths[:2]))]
+    product = eval(_in_full(Product(parts)), {"Matern": Matern, "Product": Product})
+    np.testing.assert_array_equal(product.parts[1][1].length_scale, lengths[:2])
 
 
 def test_equal_lengthscales_are_told_once_with_their_columns():

@@ -476,3 +476,12 @@ REPEATED = "a repeated row is one more row among the nearest"
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_where_no_row_tells_a_slope_the_deviation_is_infinite():
+    X = np.column_stack([np.linspace(0, 6, 80), np.ones(80)])
+    model = NearKernelRidge(Gaussian(0.5), 1e-3, trend="linear", random_state=0)
+    mean, std = model.fit(X, np.sin(X[:, 0])).predict([[3.0, 1.0], [3.0, 7.0]], return_std=True)
+    assert np.isfinite(mean).all()
+    assert 0 < std[0] < 1
+    assert np.isinf(std[1])

@@ -97,7 +97,19 @@ def test_place_and_time_have_a_kernel_each():
     table = pd.DataFrame({"height": rng.uniform(0, 9, n), "date": days})
     y = np.sin(table.height) + np.asarray((days - days.min()).days) / 300
     model = KernelRegressor(form="near", random_state=0).fit(table, y)
-    assert any("place x time" in candidate.name for candidate in model.report_.candidates)
+    name = "Matern 0.5 times Matern 0.5 of dates"
+    assert any(name in candidate.name for candidate in model.report_.candidates)
+    assert list(model.lengthscales_) == list(model.encoder_.get_feature_names_out())
+
+
+@pytest.mark.parametrize("form", ["auto", "near"])
+def test_a_product_whose_lengths_are_learned_may_be_given(form):
+    X, y = waves(300)
+    parts = [([0], Matern(1.5, "learn")), ([1], Matern(1.5, "learn"))]
+    model = KernelRegressor(form=form, kernel=Product(parts), random_state=0).fit(X, X[:, 1] + y)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert "Matern 1.5 times Matern 1.5, one lengthscale per column" in str(model.report_)
+    assert set(model.lengthscales_) == {"x0", "x1"}
 
 
 def test_the_scales_of_a_product_are_those_of_its_parts():
