@@ -40,13 +40,13 @@ class Classifier(Booster):
         return self.model.predict_proba(_with_text(X))
 
 
-def lightgbm(kind):
+def lightgbm(kind, **settings):
     """Return what makes LightGBM's Regressor or Classifier."""
 
     def new(_, seed):
         import lightgbm
 
-        return getattr(lightgbm, f"LGBM{kind}")(random_state=seed, verbose=-1)
+        return getattr(lightgbm, f"LGBM{kind}")(random_state=seed, verbose=-1, **settings)
 
     return new
 

@@ -1,15 +1,20 @@
-"""The table of `tables.py prediction`: our defaults beside other learners, on many tables."""
+"""The table of `tables.py prediction`: our defaults beside other learners, on many tables.
 
+Without --rows ours and boosting are fitted to all rows of the large tables.
+"""
+
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
 from boosters import Booster, Classifier, catboost, lightgbm, xgboost
 from cost import cost_of
-from prediction_data import CLASSES, NUMBERS, table
-from printing import asked_parts, check_known, mean_and_spread, report, show
+from prediction_data import CLASSES, LARGE, MORE_TREES, NUMBERS, ONLY_LARGE, table
+from printing import check_known, mean_and_spread, report, show
 from processes import ExactProcess, FeatureProcess, SparseProcess, VecchiaProcess
 from scipy.stats import loguniform
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -32,129 +37,174 @@ import gzkcore
 from gzkcore._util.wording import counted
 
 WARM_ROWS = 100  # a first fit to so many rows imports, compiles and starts threads
+QUICK_ROWS = 300  # --quick fits to so many
 BEST = 1.02  # errors within this factor of the least count as the best
+MOST_LEVELS = 255  # that scikit-learn's boosting takes in a column of categories
 
 
 def options_of_prediction(parser):
     """Add the options of the table."""
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=FULL, help="to fit to at most; all")
+    parser.add_argument("--splits", type=int, help="5; without --rows 1")
+    parser.add_argument("--rows", type=int, help="to fit to at most; by default all")
     parser.add_argument("--tuned", action="store_true", help="tuned boosting too, which takes long")
-    parser.add_argument("--learners", help="names of some, by commas; by default all but the tuned")
-    parser.add_argument("parts", nargs="*", help="names of tables; by default all")
+    parser.add_argument("--learners", help="names, by commas; without --rows ours and boosting")
+    parser.add_argument("parts", nargs="*", help="names of tables; without --rows the large ones")
 
 
 def prediction(options):
     """Errors, times and memory of learners with their defaults, each in its own process."""
-    every = asked_parts("prediction", options, [*NUMBERS, *CLASSES], "table")
+    check_known("prediction", options.parts, [*NUMBERS, *ONLY_LARGE, *CLASSES], "table")
     check_known("prediction", _learners(options), LEARNERS, "learner")
-    for kind, tables in (("numbers", NUMBERS), ("classes", CLASSES)):
-        asked = [name for name in tables if name in every]
-        if asked:
-            _show(kind, asked, options)
+    asked = options.parts or ([*NUMBERS, *CLASSES] if options.rows else LARGE)
+    for kind in ("numbers", "classes"):
+        tables = [name for name in asked if (name in CLASSES) == (kind == "classes")]
+        if tables:
+            _show(kind, tables, options)
 
 
 def _show(kind, tables, options):
-    learners = _learners(options)
-    measured, ranks = {}, {name: [] for name in learners}
-    for name in tables:
-        results = measured[name] = {}
-        for learner in learners:
-            for split in range(1 if options.quick else options.splits):
-                report(f"{name}, split {split}: {learner}")
-                result = _apart(learner, kind, name, split, options.rows)
-                if isinstance(result, str):
-                    report(result)
-                    break
-                report(", ".join(f"{value:.4g}" for value in result))
-                results.setdefault(learner, []).append(result)
-        for learner, relative in _relative(results).items():
-            ranks[learner].append(relative)
-    splits = f"{counted(options.splits, 'split')} 90/10, at most {options.rows:,} rows to fit to"
+    rows = QUICK_ROWS if options.quick else options.rows or FULL
+    n_splits = 1 if options.quick else options.splits or (5 if options.rows else 1)
+    measured, failures = _measured_tables(kind, tables, n_splits, rows, options)
+    fitted = "all others" if rows == FULL else f"at most {rows:,} rows"
+    splits = f"{counted(n_splits, 'split')}, a tenth held out, {fitted} to fit to"
     what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
     notes = (
-        f"{what}: mean and standard deviation over {splits}. {_summary(ranks)} Categories: ours "
+        f"{what}: mean and standard deviation over {splits}. {_summary(measured)} Categories: ours "
         "and all boosting take the frame, others zeros and ones; all but trees get standardised "
         "columns; on the globe all others get unit vectors."
     )
-    show(f"Prediction of {kind}", _rows(measured, 0, mean_and_spread), notes, options)
+    means = partial(_rows, measured, average=mean_and_spread)
+    show(f"Prediction of {kind}", means("error"), " ".join([notes, *failures]), options)
     if kind == "classes":
-        losses = _rows(measured, 1, mean_and_spread)
-        show("Their logarithmic loss", losses, "Of those that give probabilities.", options)
-    seconds, megabytes = (_rows(measured, what, np.median) for what in (2, 3))
-    show("Seconds of fit and prediction", seconds, f"Medians over {splits}.", options)
+        notes = "Of those that give probabilities."
+        show("Their logarithmic loss", means("loss"), notes, options)
+    medians = partial(_rows, measured, average=np.median)
+    show("Seconds of fit and prediction", medians("seconds"), f"Medians over {splits}.", options)
+    show("Processor seconds of the fit", medians("fit"), "Medians; all threads.", options)
+    show("Processor seconds of the predictions", medians("predictions"), "The same.", options)
     notes = "Medians; the peak above what the process held before, with its libraries warm."
-    show("Megabytes of fit and prediction", megabytes, notes, options)
+    show("Megabytes of fit and prediction", medians("megabytes"), notes, options)
+    show("Rows and form", _forms(measured), "Rows fitted to, and what gzkcore chose.", options)
+
+
+def _measured_tables(kind, tables, n_splits, rows, options):
+    """Return {table: {learner: its results}}, and what could not be measured."""
+    measured, failures = {name: {} for name in tables}, {}
+    for name, results in measured.items():
+        for learner in _learners(options):
+            for split in range(n_splits if learner in _known(name) else 0):
+                report(f"{name}, split {split}: {learner}")
+                result = _apart(learner, kind, name, split, rows)
+                report(str(result))
+                if isinstance(result, str):
+                    failures[result] = None
+                    break
+                results.setdefault(learner, []).append(result)
+    return measured, list(failures)
 
 
 def _learners(options):
     if options.learners:
         return options.learners.split(",")
-    return [name for name in LEARNERS if options.tuned or name != TUNED]
+    usual = LEARNERS if options.rows else ["gzkcore", "boosting", "LightGBM", "XGBoost", "CatBoost"]
+    return [name for name in usual if name != TUNED] + [TUNED] * options.tuned
+
+
+def _known(table):
+    """Return the learners of a table."""
+    return WITH_MORE_TREES if table == MORE_TREES else LEARNERS
 
 
 def _rows(measured, what, average):
     """Return a row for each table with one measure of every learner."""
     rows = []
     for name, results in measured.items():
-        values = {learner: np.array(each)[:, what] for learner, each in results.items()}
+        values = {learner: [run[what] for run in runs] for learner, runs in results.items()}
         known = {learner: each for learner, each in values.items() if not np.isnan(each).any()}
         rows.append({"table": name} | {learner: average(each) for learner, each in known.items()})
     return rows
 
 
+def _forms(measured):
+    """Return a row for each table: how many rows were fitted to, and our form."""
+    return [
+        {"table": name, "rows": runs[0]["rows"], "form": runs[0]["form"]}
+        for name, results in measured.items()
+        for runs in list(results.values())[:1]  # ours, if it was measured
+    ]
+
+
 def _relative(results):
     """Return each learner's mean ratio of its error to the least one."""
-    means = {
-        learner: np.mean([value[0] for value in values]) for learner, values in results.items()
-    }
+    means = {learner: np.mean([run["error"] for run in runs]) for learner, runs in results.items()}
     least = max(min(means.values(), default=0.0), 1e-12)
     return {learner: mean / least for learner, mean in means.items()}
 
 
-def _summary(ranks):
+def _summary(measured):
+    ranks = {}
+    for name, results in measured.items():
+        for learner, relative in _relative(results).items() if name != MORE_TREES else ():
+            ranks.setdefault(learner, []).append(relative)
     counts = (
         f"{learner} {sum(value <= BEST for value in values)} of {len(values)}"
         for learner, values in ranks.items()
-        if values
     )
     return f"Best, or within 2 % of the best: {', '.join(counts)}."
 
 
 def _apart(learner, kind, name, split, rows):
     """Measure one learner in its own process; return the reason if it can't run."""
-    *_, most = LEARNERS[learner]
+    *_, most = _known(name)[learner]
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
             return pool.submit(_measured, learner, kind, name, split, min(rows, most)).result()
         except ImportError as missing:
-            return f"left out: {missing}"
+            return f"Left out: {missing}."
         except Exception as failed:  # noqa: BLE001  one learner's failure is a line, not the end
-            return f"failed: {type(failed).__name__}: {failed}"
+            return f"{learner} failed on {name}: {type(failed).__name__}: {failed}"
 
 
 def _measured(learner, kind, name, split, rows):
-    """Return error, logarithmic loss, seconds and megabytes."""
+    """Return errors, wall and processor seconds, megabytes, rows fitted to, and our form."""
     warnings.simplefilter("ignore")
     X, y, points, truth = table(name, split, rows)
     if not learner.startswith("gzkcore"):
         X, points = (for_others(_on_sphere(frame)) for frame in (X, points))
-    new = LEARNERS[learner][0 if kind == "numbers" else 1]
+    if learner in ("boosting", TUNED):
+        X, points = map(_with_codes, (X, points))
+    new = _known(name)[learner][0 if kind == "numbers" else 1]
     if new is None:
-        raise ImportError("it predicts no " + kind)
+        raise ImportError(f"{learner} predicts no {kind}")
     new(split).fit(X[:WARM_ROWS], y[:WARM_ROWS]).predict(points[:1])
 
     def fitted():
+        start = time.process_time()
         model = new(split).fit(X, y)
-        return model, model.predict(points)
+        middle = time.process_time()
+        results = model.predict(points)
+        return model, results, middle - start, time.process_time() - middle
 
-    (model, results), seconds, megabytes = cost_of(fitted)
-    if kind == "numbers":
-        return float(np.sqrt(np.mean(np.square(results - truth)))), np.nan, seconds, megabytes
+    (model, results, fit, predictions), seconds, megabytes = cost_of(fitted)
     loss = np.nan
-    if hasattr(model, "predict_proba"):
-        loss = log_loss(truth, model.predict_proba(points), labels=model.classes_)
-    return 100 * float(np.mean(results != truth)), loss, seconds, megabytes
+    if kind == "numbers":
+        error = float(np.sqrt(np.mean(np.square(results - truth))))
+    else:
+        error = 100 * float(np.mean(results != truth))
+        if hasattr(model, "predict_proba"):
+            loss = log_loss(truth, model.predict_proba(points), labels=model.classes_)
+    return {
+        "error": error, "loss": loss, "seconds": seconds, "megabytes": megabytes, "fit": fit,
+        "predictions": predictions, "rows": len(y), "form": _form(getattr(model, "model_", None)),
+    }  # fmt: skip
+
+
+def _form(model):
+    """Return the form of a table learner's model in a word, "" if it is none."""
+    forms = {gzkcore.NearKernelRidge: "near", gzkcore.RandomFeatureRidgeCV: "features"}
+    whole = "centres" if getattr(model, "centers", None) else "whole"
+    return forms.get(type(model), whole) if model is not None else ""
 
 
 def _on_sphere(frame):
@@ -175,6 +225,13 @@ def for_others(frame):
         elif column.dtype == "category" and column.isna().any():
             frame[name] = column.cat.add_categories("none").fillna("none")
     return frame
+
+
+def _with_codes(frame):
+    """Replace categories of more levels than scikit-learn's boosting takes by their codes."""
+    names = frame.select_dtypes("category")
+    many = [name for name in names if frame[name].cat.categories.size > MOST_LEVELS]
+    return frame.assign(**{name: frame[name].cat.codes for name in many})
 
 
 # ---- learners: for numbers, for classes (None: none), and the most rows they are asked for
@@ -206,6 +263,11 @@ def _ordinal(model):
 
 def _boosting(model):
     return model.set_params(categorical_features="from_dtype")
+
+
+def _larger_boosting(seed):
+    model = HistGradientBoostingRegressor(max_iter=600, max_leaf_nodes=127, random_state=seed)
+    return _boosting(model)
 
 
 def _tuned(model, seed):
@@ -302,4 +364,8 @@ LEARNERS = {
     "SVGP": (lambda seed: SparseProcess(_encoder, seed), None, FULL),
     "GPBoost": (lambda seed: VecchiaProcess(_encoder, seed), None, FULL),
     "xGPR": (lambda seed: FeatureProcess(_encoder, seed), None, FULL),
+}
+WITH_MORE_TREES = {
+    "boosting": (_larger_boosting, None, FULL),
+    "LightGBM": (lambda seed: Booster(lightgbm("Regressor", n_estimators=1000), seed), None, FULL),
 }

