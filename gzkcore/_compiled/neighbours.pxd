@@ -2,7 +2,7 @@
 
 cdef extern from "neighbours.h" nogil:
     int GZK_TALL, GZK_WIDE
-    # factors, n_factors, u, d, count, width, S: S[j, l] = w_j w_l k(x_j, x_l) for l >= j.
+    # factors, n_factors, u, d, count, width, S: S[j, l] = k(x_j, x_l) for l >= j.
     void kernel_of_few "gzk_kernel_of_few"(...)
     # z, p, count, width, S: S[j, l] -= z_j . z_l for l >= j.
     void subtract_features "gzk_subtract_features"(...)

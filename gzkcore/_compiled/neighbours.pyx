@@ -234,8 +234,8 @@ def sparse_factor(
     const int[:, ::1] neighbours,        # IN   (n, m)
     const int[:, ::1] seen,              # IN   (n, l), from 0 to q - 1
     const double[:, ::1] noise,          # IN   (s, n + q)
-    const double[::1] weights,           # IN   (n + q,): w
-    const long long[:, ::1] factors,     # IN   (count, 9), (count, 4): see `fill` of products.pxd
+    const double[:, ::1] weights,        # IN   (n + q, n_terms): w
+    const long long[:, ::1] factors,     # IN   (count, 10), (count, 4): see `fill` of products.pxd
     const double[:, ::1] numbers,
     const floating[::1] coefficients,
     floating[:, :, ::1] values,          # OUT  (s, n, m + 1)
@@ -247,7 +247,8 @@ def sparse_factor(
     cdef Py_ssize_t m = neighbours.shape[1], seeing = seen.shape[1], most = m + seeing
     cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
     cdef Py_ssize_t width = (most + lanes) // lanes * lanes, square = (most + 1) * width
-    cdef Py_ssize_t stride = (d + 1) * width + 2 * square + 2 * width
+    cdef Py_ssize_t n_terms = weights.shape[1]
+    cdef Py_ssize_t stride = (d + n_terms) * width + 2 * square + 2 * width
     cdef Py_ssize_t pointers = most + 1 + GZK_TALL + GZK_WIDE
     cdef Py_ssize_t i, j, k, f, s, count, row, n_factors = factors.shape[0]
     cdef Py_ssize_t start = 0, end, step = CHUNK * n_threads
@@ -273,6 +274,8 @@ def sparse_factor(
     if n > 0 and seeing > 0:
         inside(&seen[0, 0], n * seeing, 1, X.shape[0] - n, "seen")
     fill(known, factors, numbers, coefficients)
+    for f in range(n_factors):
+        agree(0 <= known[f].term < n_terms, "factors and weights")
     stride = (stride + PAGE) // 16 * 16
     scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
     features = <const floating**> gzk_alloc(n_threads * pointers * sizeof(void*))
@@ -288,7 +291,7 @@ def sparse_factor(
             for i in prange(start, end, schedule="dynamic", chunksize=CHUNK,
                             nogil=True, num_threads=n_threads):
                 u = scratch + threadid() * stride
-                R = u + (d + 1) * width
+                R = u + (d + n_terms) * width
                 S = R + square
                 own = S + square
                 g = own + width
@@ -305,7 +308,8 @@ def sparse_factor(
                     here[j] = <int> i
                 for j in range(width):
                     row = here[j]
-                    u[d * width + j] = <floating> weights[row]
+                    for k in range(n_terms):
+                        u[(d + k) * width + j] = <floating> weights[row, k]
                     for f in range(n_factors):
                         for k in range(known[f].first, known[f].first + known[f].dim):
                             u[k * width + j] = <floating> (
@@ -336,18 +340,19 @@ def sparse_factor(
 
 def kernel_of_blocks(
     const double[:, ::1] X,              # IN   (n_blocks size, d), scaled, factor after factor
-    const double[::1] weights,           # IN   (n_blocks size,): w
-    const long long[:, ::1] factors,     # IN   (count, 9), (count, 4): see `fill` of products.pxd
+    const double[:, ::1] weights,        # IN   (n_blocks size, n_terms): w
+    const long long[:, ::1] factors,     # IN   (count, 10), (count, 4): see `fill` of products.pxd
     const double[:, ::1] numbers,
     const floating[::1] coefficients,
     floating[:, :, ::1] out,             # OUT  (n_blocks, size, size)
     int n_threads,
 ):
-    """Write the kernel matrices of blocks of rows: w_i w_j k(x_i, x_j)."""
-    cdef Py_ssize_t n_blocks = out.shape[0], size = out.shape[1], d = X.shape[1], b, i, j, k
+    """Write the kernel matrices of blocks of rows: k(x_i, x_j)."""
+    cdef Py_ssize_t n_blocks = out.shape[0], size = out.shape[1], d = X.shape[1], b, f, i, j, k
     cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
     cdef Py_ssize_t width = (size + lanes - 1) // lanes * lanes
-    cdef Py_ssize_t stride = ((d + 1 + size) * width + PAGE) // 16 * 16, start = 0, end
+    cdef Py_ssize_t n_terms = weights.shape[1]
+    cdef Py_ssize_t stride = ((d + n_terms + size) * width + PAGE) // 16 * 16, start = 0, end
     cdef Py_ssize_t step = CHUNK * n_threads, row
     cdef int n_factors = <int> factors.shape[0]
     cdef double begun = seconds()
@@ -358,6 +363,8 @@ def kernel_of_blocks(
     agree(X.shape[0] == n_blocks * size and weights.shape[0] == X.shape[0]
           and out.shape[2] == size, "rows and blocks")
     fill(known, factors, numbers, coefficients)
+    for f in range(n_factors):
+        agree(0 <= known[f].term < n_terms, "factors and weights")
     scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of kernel_of_blocks")
@@ -366,10 +373,11 @@ def kernel_of_blocks(
             end = min(n_blocks, start + step)
             for b in prange(start, end, schedule="dynamic", nogil=True, num_threads=n_threads):
                 u = scratch + threadid() * stride
-                S = u + (d + 1) * width
+                S = u + (d + n_terms) * width
                 for j in range(width):
                     row = b * size + min(j, size - 1)
-                    u[d * width + j] = <floating> weights[row]
+                    for k in range(n_terms):
+                        u[(d + k) * width + j] = <floating> weights[row, k]
                     for k in range(d):
                         u[k * width + j] = <floating> X[row, k]
                 kernel_of_few(known, n_factors, u, d, size, width, S)

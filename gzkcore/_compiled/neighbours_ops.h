@@ -24,17 +24,22 @@ GZK_INLINE void NAME(gzk_sums_of_lanes)(VEC *x, REAL *sums)
 #endif
 }
 
-/* S[j, l] = w_j w_l k(x_j, x_l) for l >= j, k a product of factors. u (d + 1, width): coordinates by
- * column, and w; S (count, width). */
+/* S[j, l] = k(x_j, x_l) for l >= j: over terms, whose factors follow one another, the sum of w_j w_l
+ * times the product of the factors. u (d + n_terms, width): coordinates by column, and w of each term;
+ * S (count, width). */
 static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_factors, const REAL *u,
                                     ptrdiff_t d, ptrdiff_t count, ptrdiff_t width, REAL *S)
 {
-    const REAL *w = u + d * width;
     for (ptrdiff_t j = 0; j < count; j++)
         for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES) {
-            VEC value = w[j] * *(const MEM *)(w + l);
+            VEC sum = {0}, value = sum;
             for (ptrdiff_t f = 0; f < n_factors; f++) {
                 const gzk_factor *factor = factors + f;
+                if (f == 0 || factor->term != factor[-1].term) {
+                    const REAL *w = u + (d + factor->term) * width;
+                    sum += value;
+                    value = w[j] * *(const MEM *)(w + l);
+                }
                 const REAL sign = factor->profile == GZK_EXPONENTIAL ? -1 : 1;
                 VEC t = (VEC){0};
                 if (!factor->of_distances) t += (REAL)factor->offset;
@@ -48,7 +53,7 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
                 t = NAME(gzk_bounded)(t, factor->profile);
                 value *= NAME(gzk_profile)(t, factor->profile, factor);
             }
-            *(MEM *)(S + j * width + l) = value;
+            *(MEM *)(S + j * width + l) = sum + value;
         }
 }
 

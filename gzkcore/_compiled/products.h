@@ -49,7 +49,7 @@ enum {
  * `base` counts, the last for t above; t and fold - t, where that is less, share the leading bits that
  * number the piece, and the others are the place in it. Its c is (degree + 1, 2 pieces). */
 typedef struct {
-    int metric, profile, of_distances;
+    int metric, profile, of_distances, term; /* terms are added, the factors of a term multiplied */
     ptrdiff_t first, dim; /* columns */
     const void *c;        /* coefficients, from the constant on */
     ptrdiff_t degree, shift, base, pieces;

@@ -8,7 +8,7 @@ cdef enum:
 cdef extern from "products.h" nogil:
     int GZK_TILE, GZK_STRIP, GZK_PRODUCT, GZK_DIFFERENCE
     ctypedef struct gzk_factor:
-        int metric, profile, of_distances
+        int metric, profile, of_distances, term
         Py_ssize_t first, dim
         const void* c
         Py_ssize_t degree, shift, base, pieces
@@ -36,7 +36,7 @@ cdef extern from "products.h" nogil:
 
 cdef inline int fill(
     gzk_factor* out,
-    const long long[:, ::1] factors,      # IN   (count, 9), as read here
+    const long long[:, ::1] factors,      # IN   (count, 10), as read here
     const double[:, ::1] numbers,         # IN   (count, 4): base, fold, offset, and the reach
     const floating[::1] coefficients,     # IN   of all factors
 ) except -1:
@@ -54,6 +54,7 @@ cdef inline int fill(
         out[f].degree = factors[f, 6]
         out[f].shift = factors[f, 7]
         out[f].pieces = factors[f, 8]
+        out[f].term = <int> factors[f, 9]
         out[f].base = <Py_ssize_t> numbers[f, 0]
         out[f].fold = numbers[f, 1]
         out[f].offset = numbers[f, 2]

@@ -52,33 +52,35 @@ MOST_VECTORS = 64
 
 @dataclass(frozen=True)
 class Pairs:
-    """A kernel of one term at pairs of rows: w_x w_y times the compiled factors."""
+    """A kernel at pairs of rows: the sum over terms of w_x w_y times their compiled factors."""
 
     rows: Doubles  # (n, columns of factor after factor), scaled
-    weights: Doubles  # (n,): w
+    weights: Doubles  # (n, n_terms): w
     known: FactorArrays
 
     @classmethod
     def of(
         cls, kernel: Kernel, X: Doubles, dtype: Any, like: "Pairs | None" = None
     ) -> "Pairs | None":
-        """Return None unless the kernel is a product of compiled factors.
+        """Return None unless the kernel is a sum of products of compiled factors.
 
         `like` are pairs of other rows with the same kernel, whose tables are taken.
         """
         kernel, X, _ = unmapped(kernel, X, None)
         form: Any = kernel.tile_form(X.shape[1])
-        if like is None:
-            terms = known_terms(form, X.shape[1], dtype, 0.0)
-            if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
-                return None
-            term, known = terms[0]
-        else:
-            term, known = form[0], like.known
-        parts = [scaled_columns(X, factor) for factor in term.factors]
-        weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
-        rows = np.concatenate([part for part, _ in parts], axis=1)
-        return cls(np.ascontiguousarray(rows), weights, known)
+        if form is None or any(term.weight <= 0 for term in form):
+            return None
+        known = FactorArrays.of_sum(form, X.shape[1], dtype) if like is None else like.known
+        if known is None:
+            return None
+        parts, weights = [], np.empty((len(X), len(form)))
+        for k, term in enumerate(form):
+            weights[:, k] = math.sqrt(term.weight)
+            for factor in term.factors:
+                part, power = scaled_columns(X, factor)
+                parts.append(part)
+                weights[:, k] *= power
+        return cls(np.ascontiguousarray(np.concatenate(parts, axis=1)), weights, known)
 
     def take(self, order: Integers) -> "Pairs":
         """Return the pairs of some rows."""
@@ -433,7 +435,7 @@ def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) 
     rows, _ = scaled_columns((X - X[:, :1]).reshape(-1, dim), term.factors[0])
     out = np.empty((*X.shape[:2], X.shape[1]), dtype)
     _neighbours.kernel_of_blocks(
-        np.ascontiguousarray(rows), np.ones(len(rows)), known.factors, known.numbers,
+        np.ascontiguousarray(rows), np.ones((len(rows), 1)), known.factors, known.numbers,
         known.coefficients, out, n_threads(out.size * dim),
     )  # fmt: skip
     return out

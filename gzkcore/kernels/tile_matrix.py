@@ -27,9 +27,9 @@ WIDE = 1e5
 
 @dataclass(frozen=True)
 class FactorArrays:
-    """The factors of a term in the arrays that `_compiled/products.pyx` reads."""
+    """The factors of a term, or of several, in the arrays that `_compiled/products.pyx` reads."""
 
-    factors: NDArray[np.int64]  # (count, 9)
+    factors: NDArray[np.int64]  # (count, 10), the last: the number of a factor's term
     numbers: Doubles  # (count, 4)
     coefficients: Floats
 
@@ -38,7 +38,7 @@ class FactorArrays:
         cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
     ) -> "FactorArrays | None":
         """Lay out factors one after another; return None if a table is not accurate enough."""
-        whole = np.zeros((len(factors), 9), np.int64)
+        whole = np.zeros((len(factors), 10), np.int64)
         numbers = np.zeros((len(factors), 4))
         parts: list[NDArray[Any]] = []
         first = start = 0
@@ -54,13 +54,25 @@ class FactorArrays:
                 c, degree = table.coefficients.ravel(), len(table.coefficients) - 1
             whole[number] = [
                 factor.metric, factor.profile, factor.of_distances, first, width, start, degree,
-                shift, pieces,
+                shift, pieces, 0,
             ]  # fmt: skip
             offset = 0.0 if factor.of_distances else factor.offset
             numbers[number] = [base, fold, offset, reaches[number]]
             first, start = first + width, start + c.size
             parts.append(c)
         return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
+
+    @classmethod
+    def of_sum(cls, form: TileForm, dim: int, dtype: Any) -> "FactorArrays | None":
+        """Lay out all terms; return None if there are too many factors, or no accurate table."""
+        terms = [number for number, term in enumerate(form) for _ in term.factors]
+        if len(terms) > _products.most_factors():
+            return None
+        factors = [factor for term in form for factor in term.factors]
+        known = cls.of(factors, dim, dtype, [math.inf] * len(terms))
+        if known is not None:
+            known.factors[:, 9] = terms
+        return known
 
 
 # Terms with the arrays that the tiles read.

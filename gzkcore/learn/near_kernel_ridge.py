@@ -101,10 +101,10 @@ class NearKernelRidge(WithKernel, Regressor):
 
     Notes
     -----
-    A new row takes m^3 / 6 + m^2 (n_features + 12) / 2 multiply-adds, and a search of its
-    neighbours, which is exact: by a tree, in up to some ten columns through a few hundred of the
-    rows. Where alpha is 1e-4 or more, it is done in single precision. Memory: the rows, and their
-    scaled columns in single precision.
+    A new row takes m^3 / 6 multiply-adds, m^2 (n_features + 12) / 2 for each term of a sum of
+    kernels, and a search of its neighbours, which is exact: by a tree, in up to some ten columns
+    through a few hundred of the rows. Where alpha is 1e-4 or more, it is done in single precision.
+    Memory: the rows, and their scaled columns in single precision.
 
     Lengths and alpha maximise the product of p(y_i | its near rows) over a thousand rows i, in
     blocks that share their near rows (Vecchia 1988; Stein, Chi, Welty 2004), with the priors of

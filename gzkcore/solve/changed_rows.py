@@ -20,7 +20,7 @@ from gzkcore.kernels.products import KernelOperator, Pairs, as_double
 from .near_landmarks import NearLandmarks
 from .neighbours import Nearest, Neighbours
 from .preconditioner import Preconditioner
-from .preconditioners import Diagonal, NearAndFar, Problem
+from .preconditioners import Diagonal, NearAndFar, Problem, local_pairs
 from .solve import Start
 from .system import Equations, FactoredSystem, KernelSystem, system_of
 
@@ -59,13 +59,14 @@ class Grown(Preconditioner):
             if not isinstance(self.base, NearLandmarks | NearAndFar):
                 return None
             of_base: Any = Pairs.of(kernel, self.X, self.base.factor.values.dtype)
-            largest = np.square(of_base.weights).max() / self.base.distinct.min() + self.noise.max()
+            largest = np.square(of_base.weights).sum(axis=1).max() / self.base.distinct.min()
+            largest += self.noise.max()
             silent = np.full(len(self.X), SILENT * largest)
             silent[new.present] = self.noise[new.present]
             new.base = copy.copy(self.base)
             new.base.make_factors(of_base, silent)
         problem = Problem(kernel, X, self.shifts, noise, np.random.default_rng(0))
-        pairs = Pairs.of(kernel, X, problem.dtype)
+        pairs = local_pairs(kernel, X, problem.dtype)
         if pairs is None:
             return None
         all_stay = len(kept) == self.n_rows

@@ -5,8 +5,8 @@ Formula    With N the m rows nearest to x in the kernel's scaled columns, A = K_
            k(x, x) + alpha - a^T k_N(x), in units of the prior scale.
 Why        Given the rows about x, those farther away tell hardly anything of f(x). There is nothing
            to fit but an index of the rows, and a standard deviation costs nothing.
-Cost       m^3 / 6 + m^2 (d + 12) / 2 multiply-adds for a new row, and a search: in a few columns
-           some hundred distances, in many as many as there are rows.
+Cost       m^3 / 6 multiply-adds for a new row, m^2 (d + 12) / 2 for each term of the kernel, and a
+           search: in a few columns some hundred distances, in many as many as there are rows.
 Memory     the rows, and in single precision their scaled columns.
 """
 
@@ -110,6 +110,7 @@ class NearRows:
         if self._one is not None:
             pairs: Any = [Pairs.of(self.kernel, rows, self._dtype, self._one) for rows in (X, old)]
             return given_near(pairs[0], pairs[1], at, self.alpha, noise, self._dtype)
+        # The kernel has no accurate table, or too many factors: one row after the other.
         weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha
         with limit_blas(1):  # more threads wait for one another
             for i, here in enumerate(at):

@@ -17,7 +17,7 @@ from gzkcore.kernels.transformed import unmapped
 
 from .near_landmarks import spread_landmarks
 from .neighbours import Nearest, given_near
-from .preconditioners import FEW_COLUMNS, LEAST_ALPHA
+from .preconditioners import FEW_COLUMNS, LEAST_ALPHA, local_pairs
 
 # Levels of spread rows: their number, and how many of them are near enough. Then the NEAREST of all
 # other rows follow. docs/kernel_ridge.md has the errors. With a third more it took twice as long.
@@ -54,7 +54,7 @@ class NearVariances:
         """Say whether rows have few enough columns, and the kernel a compiled form."""
         row = as_double(dense(X[:1]))
         _, mapped, _ = unmapped(kernel, row, None)
-        return mapped.shape[1] <= FEW_COLUMNS and Pairs.of(kernel, row, np.float64) is not None
+        return mapped.shape[1] <= FEW_COLUMNS and local_pairs(kernel, row, np.float64) is not None
 
     def at(self, X: Rows, alpha: float) -> Doubles:
         """Return the variances at rows X."""
@@ -78,7 +78,7 @@ class NearVariances:
         seen = self.rows_about(X)
         some, places = np.unique(seen, return_inverse=True)
         places = places.reshape(seen.shape)  # NumPy before 2.1
-        least = LEAST_ALPHA * float(np.abs(new.weights).max() ** 2)
+        least = LEAST_ALPHA * float(np.square(new.weights).sum(axis=1).max())
         alpha = max(alpha, least)
         noise = alpha * self.noise[some]
         _, variances = given_near(new, old.take(some), places, alpha, noise, np.float64)

@@ -243,11 +243,12 @@ def given_near(
     the variance k(x, x) + alpha - a^T k. `noise` is that of all old rows.
     """
     n, rows = len(places), np.concatenate([new.rows, old.rows])
+    weights = np.concatenate([new.weights, old.weights])
     values, at_seen = np.empty((1, n, 1), dtype), np.empty((1, *places.shape), dtype)
     _neighbours.sparse_factor(
         rows, np.empty((len(rows), 0), dtype), np.empty((n, 0), np.int32), places.astype(np.int32),
-        np.concatenate([np.full(n, alpha), noise])[None], np.append(new.weights, old.weights),
-        old.known.factors, old.known.numbers, old.known.coefficients, values, at_seen, n_threads(),
+        np.concatenate([np.full(n, alpha), noise])[None], weights, old.known.factors,
+        old.known.numbers, old.known.coefficients, values, at_seen, n_threads(),
     )  # fmt: skip
     own = values[0].astype(np.float64)
     return -at_seen[0] / own, own[:, 0] ** -2.0

@@ -34,6 +34,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.fast_sums import FastSums
 from gzkcore.kernels.general import Precomputed
 from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
+from gzkcore.kernels.transformed import unmapped
 from gzkcore.passes.kernel_passes import Sums, sum_tiles
 from gzkcore.passes.tiles import width_of
 
@@ -415,8 +416,8 @@ def preconditioner_for(
     millions of rows. With more columns, features and 31 neighbours, with as many features (256 to
     4,096, at most 1 GiB) as can be multiplied in the time of two kernel products, and more if a
     trial with a tenth of the rows shows that they save more time than they cost. For kernels
-    without a compiled form features only, whose number is doubled as long as they leave more than
-    alpha.
+    without a compiled form, and for sums with more columns or of terms that lack a column, features
+    only, whose number is doubled as long as they leave more than alpha.
 
     References
     ----------
@@ -580,7 +581,7 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
     auto = isinstance(preconditioner, str)
     if preconditioner is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
-    pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
+    pairs = local_pairs(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
     if is_count(preconditioner):
         features = _landmarks(problem, min(int(preconditioner), problem.most))
     elif not auto:
@@ -604,6 +605,23 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
     if pairs is not None:
         return _near_and_far(problem, features, pairs)
     return _low_rank(problem, features)
+
+
+def local_pairs(kernel: Kernel, X: Doubles, dtype: Any) -> Pairs | None:
+    """Return the kernel at pairs of rows, if it has a compiled form and near rows tell most.
+
+    So they do for products of kernels, and in few columns for sums of kernels of all columns. In
+    additive models far rows tell as much.
+    """
+    inner, row, _ = unmapped(kernel, X[:1], None)
+    dim = row.shape[1]
+    columns = [
+        {column for factor in term.factors for column in factor.columns or range(dim)}
+        for term in inner.tile_form(dim) or ()
+    ]
+    if len(columns) > 1 and not (dim <= FEW_COLUMNS and all(len(c) == dim for c in columns)):
+        return None
+    return Pairs.of(kernel, X, dtype)
 
 
 def _cost_of_near(sums: FastSums, n_shifts: int) -> float:
@@ -711,7 +729,7 @@ def _as_costly_as_steps(problem: Problem) -> int:
     some = problem.some(max(n // ROWS_OF_TRIED, LEAST_TRIED))
     shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
     few = Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
-    pairs = Pairs.of(few.kernel, few.X, few.dtype)
+    pairs = local_pairs(few.kernel, few.X, few.dtype)
     steps = MOST_TRIED_STEPS
     if pairs is not None:
         with contextlib.suppress(NotPositiveDefinite):

@@ -16,6 +16,7 @@ from gzkcore import (
     KernelRidgeClassifier,
     KernelRidgeCV,
     Matern,
+    Sum,
     kernel_matrix,
 )
 from gzkcore._util.linalg import cholesky, eigh
@@ -27,6 +28,7 @@ from gzkcore.solve.preconditioners import preconditioner_for
 
 TOL = 1e-10
 KERNEL = Matern(1.5, 0.5)
+SCALES = Sum([(slice(None), Matern(1.5, 0.2)), (slice(None), Gaussian(0.5))])
 
 
 def data(n, dim=2, n_targets=2):
@@ -203,13 +205,14 @@ class Inverse(Preconditioner):
         return self.inverse @ R
 
 
-def test_an_exact_preconditioner_stays_exact():
+@pytest.mark.parametrize("kernel", [KERNEL, SCALES], ids=["one", "two scales"])
+def test_an_exact_preconditioner_stays_exact(kernel):
     """With all rows for neighbours, P^-1 = diag(P^-1, 0) + G^T G is the inverse."""
     X, _, noise = data(130)
-    A = kernel_matrix(KERNEL, X) + 0.1 * np.diag(noise)
+    A = kernel_matrix(kernel, X) + 0.1 * np.diag(noise)
     grown = Grown(Inverse(A[:90, :90]), X[:90], noise[:90], np.array([0.1]))
     for n in (95, 99):
-        grown = grown.changed(KERNEL, X[:n], noise[:n], np.arange(grown.n_rows))
+        grown = grown.changed(kernel, X[:n], noise[:n], np.arange(grown.n_rows))
     columns = np.zeros(99, dtype=np.intp)
     assert_allclose(
         grown.solve(A[:99, :99], columns), np.eye(99), atol=1e-4
@@ -218,15 +221,15 @@ def test_an_exact_preconditioner_stays_exact():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dim", [2, 5])
-def test_a_preconditioner_without_rows_is_near_that_of_the_others(dim):
+@pytest.mark.parametrize(("dim", "kernel"), [(2, KERNEL), (5, KERNEL), (2, SCALES)])
+def test_a_preconditioner_without_rows_is_near_that_of_the_others(dim, kernel):
     """So near as that of all rows is to theirs: the spectrum of P^-1 A is as narrow."""
     X, _, _ = data(2300, dim)
-    A = kernel_matrix(KERNEL, X) + 0.01 * np.eye(len(X))
-    whole = preconditioner_for("auto", KERNEL, X, [0.01], random_state=0)
+    A = kernel_matrix(kernel, X) + 0.01 * np.eye(len(X))
+    whole = preconditioner_for("auto", kernel, X, [0.01], random_state=0)
     kept = np.setdiff1d(np.arange(2300), np.random.default_rng(0).choice(2300, 150, replace=False))
     grown = Grown(whole, X, np.ones(len(X)), np.array([0.01])).changed(
-        KERNEL, X[kept], np.ones(kept.size), kept
+        kernel, X[kept], np.ones(kept.size), kept
     )
     conditions = []
     for P, part in ((whole, A), (grown, A[np.ix_(kept, kept)])):

@@ -34,13 +34,18 @@ def test_with_as_few_rows_as_are_near_they_are_exact(kernel):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+BOTH = slice(None)
+SCALES = Sum([(BOTH, Matern(1.5, 0.05)), (BOTH, Gaussian(2.0))], [0.5, 2.0])
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.5, 0.3), SCALES], ids=["one", "two scales"])
 @pytest.mark.parametrize("alpha", [0.1, 1e-3, 1e-6])
-def test_they_are_at_least_the_exact_ones_and_not_much_more(alpha):
+def test_they_are_at_least_the_exact_ones_and_not_much_more(alpha, kernel):
     rng = np.random.default_rng(1)
     X = rng.random((2500, 2))
     X = X[np.abs(X - 0.5).max(axis=1) > 0.1]  # a gap
     X[::7] = X[0]  # duplicates
-    new, kernel = rng.random((300, 2)), Matern(1.5, 0.3)
+    new = rng.random((300, 2))
     expected = exact(kernel, X, new, alpha, np.ones(len(X)))
     found = NearVariances(kernel, X, None).at(new, alpha)
     ratio = np.sqrt((found + alpha) / (expected + alpha))
@@ -68,6 +73,7 @@ def test_mapped_rows_and_other_kernels():
     assert not NearVariances.suit(Gaussian(1.0), X)  # four columns
     two = Sum([([0], Matern(1.5)), ([1], Gaussian(1.0))], [1.0, 1.0])
     assert not NearVariances.suit(two, X[:, :2])
+    assert NearVariances.suit(SCALES, X[:, :2])
     one = Product([([0], Matern(1.5)), ([1], Gaussian(1.0))])
     part = Sum([([0, 1], Matern(1.5))], [2.0])
     for chosen in (one, part):  # columns that are taken by number lie apart in memory

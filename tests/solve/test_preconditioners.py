@@ -20,6 +20,7 @@ from gzkcore import (
     Product,
     RandomFourierFeatures,
     RationalQuadratic,
+    Sum,
     reference,
 )
 from gzkcore._util.random import generator
@@ -49,6 +50,7 @@ KERNELS = [
     ArcCosine(order=1),
     Product([([0], Matern(nu=1.5)), ([1, 2], Gaussian(1.0))]),
 ]
+SUM = Sum([([0], Matern(1.5)), ([1, 2], Gaussian(1.0)), ([0, 2], ArcCosine(1))], [2.0, 0.5, 1.0])
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: repr(kernel)[:24])
 KINDS = {
     "diagonal": None,
@@ -120,7 +122,7 @@ def test_neighbours_are_those_of_the_reference(n, d, count):
         assert [j for j in found.table[i] if j != i] == expected[i]
 
 
-@every_kernel
+@pytest.mark.parametrize("kernel", [*KERNELS, SUM], ids=lambda kernel: repr(kernel)[:24])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_factor_is_that_of_the_reference(kernel, dtype):
     X, shifts, noise = rows(), np.array([0.1, 3.0]), noises(60)
@@ -375,6 +377,24 @@ def test_features_of_any_map():
 
 
 # ---- the choice
+
+
+@pytest.mark.parametrize(
+    ("columns", "dim", "kind"),
+    [
+        ((range(3), range(3)), 3, NearLandmarks),
+        ((range(3), range(2)), 3, LowRank),  # additive in column 2
+        ((range(4), range(4)), 4, LowRank),
+    ],
+)
+def test_neighbours_of_sums_are_of_use_where_all_terms_are_of_all_of_few_columns(
+    columns, dim, kind, monkeypatch
+):
+    monkeypatch.undo()
+    pairs = zip(columns, (Matern(1.5, 0.5), Gaussian(0.5)), strict=True)
+    kernel = Sum([(list(index), part) for index, part in pairs])
+    P = preconditioner_for("auto", kernel, rows(2100, dim), [0.1], random_state=0)
+    assert isinstance(P, kind)
 
 
 def test_the_choice_by_rows_and_kernel(monkeypatch):
