@@ -44,6 +44,8 @@ FEW_TO_CHOOSE, FEW_TO_TEST = 1000, 300
 # rows a share of LEAST_DIFFERENT or more, and not fewer than FEWEST_DIFFERENT.
 COPIED, LEAST_DIFFERENT, FEWEST_DIFFERENT = 0.05, 0.25, 50
 UNLIKE = 0.01  # Rows with equal columns are no copies if a larger share of them differs in targets.
+# Rows are first compared in the TELLING columns that have most values in the FIRST rows.
+TELLING, FIRST = 16, 1000
 SAME = 1e-6  # Numbers that differ by less than so many standard deviations are equal.
 
 
@@ -185,17 +187,28 @@ def copies_of(X: Doubles, Y: Doubles) -> Integers | None:
     return in all combinations are none: in some column most different rows must differ.
     Neither row numbers tell copies apart, nor do differences below `SAME`.
     """
-    steps = np.diff(np.sort(X, axis=0), axis=0)
-    least, most = steps.min(axis=0, initial=np.inf), steps.max(axis=0, initial=0.0)
-    uneven = (most > 0) & (most - least > SAME * most)  # neither constant nor row numbers
-    X = np.round(X[:, uneven] / X[:, uneven].std(axis=0) / SAME)
-    weights = np.random.default_rng(0).standard_normal(X.shape[1])
-    _, rows = np.unique((X * weights).sum(axis=1), return_inverse=True)
-    n_different = rows.max(initial=0) + 1
-    fewest = max(FEWEST_DIFFERENT, LEAST_DIFFERENT * len(X))
-    if not fewest <= n_different <= (1 - COPIED) * len(X):
+
+    def rounded(column: Doubles) -> Doubles:
+        return np.asarray(np.round(column / column.std() / SAME))
+
+    first = np.sort(X[:FIRST], axis=0)
+    rises = first[1:] > first[:-1]
+    uneven = X.min(axis=0, initial=np.inf) < X.max(axis=0, initial=-np.inf)  # not constant
+    for place in np.flatnonzero(rises.all(axis=0)):  # may be row numbers
+        steps = np.diff(np.sort(X[:, place]))
+        uneven[place] = steps.min(initial=np.inf) < (1 - SAME) * steps.max(initial=0.0)
+    columns = np.flatnonzero(uneven)
+    telling = columns[np.argsort(rises.sum(axis=0)[columns])[-TELLING:]]
+    for some in (telling, columns):
+        weights = np.random.default_rng(0).standard_normal(len(some))
+        sums = sum(w * rounded(X[:, place]) for place, w in zip(some, weights, strict=True))
+        _, rows = np.unique(sums, return_inverse=True)
+        n_different = rows.max(initial=0) + 1
+        if n_different > (1 - COPIED) * len(X):
+            return None
+    if n_different < max(FEWEST_DIFFERENT, LEAST_DIFFERENT * len(X)):
         return None
-    if all(2 * np.unique(column).size < n_different for column in X.T):
+    if all(2 * np.unique(rounded(X[:, place])).size < n_different for place in columns):
         return None
     target = np.zeros((n_different, Y.shape[1]))
     target[rows] = Y

@@ -99,3 +99,37 @@ def test_levels_that_return_and_rows_with_other_targets_are_no_copies():
     x = rng.permutation(np.repeat(rng.uniform(0, 9, 100), 3))[:, None]
     assert copies_of(x, np.sin(x)) is not None
     assert copies_of(x, np.sin(x) + rng.standard_normal((300, 1))) is None
+
+
+def same(X):
+    """Return for each row the first that differs from it by nothing that counts, by definition."""
+    steps = np.diff(np.sort(X, axis=0), axis=0)
+    uneven = steps.max(axis=0) - steps.min(axis=0) > 1e-6 * steps.max(axis=0)
+    rounded = np.round(X[:, uneven] / X[:, uneven].std(axis=0) / 1e-6)
+    return np.array([np.argmax((rounded == row).all(axis=1)) for row in rounded])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_copies_of_wide_tables_by_definition(seed):
+    """Among them columns that rise evenly in their first rows alone, and levels that copies lack."""
+    rng = np.random.default_rng(seed)
+    n = 1100
+    rows = np.sort(rng.permutation(n)[: n // 2])[rng.integers(n // 2, size=n)]
+    numbers = rng.standard_normal((n, 20))[rows]
+    rises = np.arange(n) % (n - seed % 2) * 1.0
+    X = np.column_stack([np.ones(n), rises, numbers, np.eye(5)[rng.integers(5, size=n)[rows]]])
+    if seed % 4 > 1:
+        X[:, -1] = rng.random(n) < 0.02 * seed
+    expected, copies = same(X), copies_of(X, np.zeros((n, 1)))
+    if len({*expected}) > 0.95 * n:
+        assert copies is None
+    else:
+        pairs = {*zip(expected.tolist(), copies.tolist(), strict=True)}
+        assert len(pairs) == len({*expected}) == len({*copies.tolist()})
+
+
+def test_rows_that_differ_in_a_level_alone_are_no_copies():
+    numbers = np.random.default_rng(0).standard_normal((300, 30))
+    X = np.vstack([numbers, numbers])
+    assert copies_of(X, np.zeros((600, 1))) is not None
+    assert copies_of(np.column_stack([X, np.arange(600) < 300]), np.zeros((600, 1))) is None
