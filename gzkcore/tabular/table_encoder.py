@@ -284,20 +284,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, rows: list[Values]) -> tuple[Doubles, NDArray[np.bool_]]:
         """Return encoded rows of values that `_read` returned, and what of them is unknown."""
-        drifts = [column.drift() for column in self.columns_]
-        if self._drifts is not None:
-            drifts = self._drifts
+        drifts = self._drifts or [column.drift() for column in self.columns_]
         unknown = np.zeros((len(rows[0]), self.n_features_in_), dtype=bool)
-        parts: list[Doubles] = []
+        encoded, end = np.empty((len(rows[0]), self.sources_.size)), 0
         for column, values, drift in zip(self.columns_, rows, drifts, strict=True):
             own = column.unknown(values)
             drift.add(values, own)
             unknown[:, column.inputs] = own
-            parts.append(column.encode(values))
+            first, end = end, end + len(column.encoded_names)
+            encoded[:, first:end] = column.encode(values)
         if self._drifts is None:
             for remark in (remark for drift in drifts for remark in drift.remarks()):
                 warn(remark)
-        return np.column_stack(parts), unknown
+        return encoded, unknown
 
     def _with_slopes(self, X: Data) -> tuple[Doubles, NDArray[np.bool_], list[int], Doubles]:
         """Return `_encoded`, which input columns have slopes, and the derivatives of rows by these.
