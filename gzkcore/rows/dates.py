@@ -1,6 +1,7 @@
 """Dates in the text of files: 2024-12-31, 31.12.2024, Dec 31, 2024 5:30 PM, with a zone or none."""
 
 import calendar
+import contextlib
 import datetime
 import re
 import zoneinfo
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 
-from .values import FEW, Values
+from .values import FEW, Values, distinct_values
 
 PLAIN = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{0,18})?)?)?", re.ASCII)
 # How programs write dates: Tue Dec 31 23:59:58 2024, 31/Dec/2024:23:59:58.
@@ -229,33 +230,34 @@ def dates_of(
     hundred from `first_year` on, which these texts themselves tell if it is 0.
     """
     dates = np.full(len(texts), np.datetime64("NaT", "us"))
-    if form in ORDERS and all(map(PLAIN.fullmatch, texts[there])):
+    different, places = distinct_values(texts[there])
+    if form in ORDERS and all(map(PLAIN.fullmatch, different)):
+        with contextlib.suppress(ValueError):  # no such day
+            dates[there] = different.astype("M8[us]")[places]
+            return Dates(dates, np.zeros(len(texts), dtype=bool), plain=next(iter(different), ""))
+    moments = np.full(len(different), np.datetime64("NaT", "us"))
+    zoned, moved, plain, years = False, False, "", np.zeros(len(different), dtype=int)
+    for place, text in enumerate(different):
         try:
-            dates[there] = texts[there].astype("M8[us]")
-            plain = next(iter(texts[there]), "")
-            return Dates(dates, np.zeros(len(texts), dtype=bool), plain=plain)
-        except ValueError:  # no such day
-            pass
-    zoned, moved, plain, years = False, False, "", list[int]()
-    for row in np.flatnonzero(there):
-        try:
-            date, has_century = _date(texts[row], form, first_year or USUAL_FIRST)
+            date, has_century = _date(text, form, first_year or USUAL_FIRST)
         except ValueError:
             continue
         if not has_century:
-            years.append(date.year)
+            years[place] = date.year
         if date.tzinfo is None:
-            plain = plain or texts[row]
+            plain = plain or text
         else:
             zoned, moved = True, moved or bool(date.utcoffset())
             date = date.astimezone(datetime.UTC).replace(tzinfo=None)
-        dates[row] = date
-    if years and not first_year:
-        first_year = first_year_of(years, datetime.datetime.now(datetime.UTC).year)
-        if any(_in_window(year, first_year) != year for year in {*years}):
+        moments[place] = date
+    dates[there] = moments[places]
+    short = years[places][years[places] > 0].tolist()
+    if short and not first_year:
+        first_year = first_year_of(short, datetime.datetime.now(datetime.UTC).year)
+        if any(_in_window(year, first_year) != year for year in {*short}):
             return dates_of(texts, there, form, first_year)
     wrong = there & np.isnat(dates)
-    return Dates(dates, wrong, zoned, moved, plain, first_year if years else 0)
+    return Dates(dates, wrong, zoned, moved, plain, first_year if short else 0)
 
 
 def first_year_of(years: Sequence[int], this_year: int) -> int:

@@ -230,9 +230,8 @@ def typed(
     values = _typed(table, name, column, kind, rows)
     if kind != TEXT or values.dtype.kind == "O":
         return values
-    missing = missing_of(values)
-    texts = texts_of(values.astype(object), missing)
-    texts[missing] = None
+    texts = texts_of(values.astype(object))
+    texts[missing_of(values)] = None
     return texts
 
 

@@ -173,7 +173,7 @@ def _dates(
     few = min(dates_of(tried, tried != "", form)[1].mean() for form in (DAY_FIRST, MONTH_FIRST))
     if of_fit or few > 0.5:
         return None
-    order = order_of(tried.tolist()) or order_of(some)
+    order = order_of(tried.tolist()) or order_of([*dict.fromkeys(some)])
     if order is None:
         text = next(text for text in some if order_of([text]) is None)
         raise DoubtError(

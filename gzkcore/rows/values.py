@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 
 Values: TypeAlias = NDArray[Any]  # of a column, of any type
 
@@ -23,6 +23,8 @@ LARGEST_WHOLE = 2.0**53  # Doubles tell all smaller whole numbers apart.
 WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")  # a whole number, written with a point
 ZERO_FIRST = re.compile(rb"[-+]?0\d")
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d*[1-9])?)\.?0*")
+GONE = {"NAType", "NaTType", "NoneType"}  # types of missing values
+EXACT = {str, bool, int, float, np.bool_}  # Values of these types are equal if their repr is.
 # What stands for a missing value in text, in small letters.
 MISSING = frozenset(
     {
@@ -314,6 +316,24 @@ def as_doubles(columns: dict[str, Any], names: list[str], padded: Container[str]
     return values
 
 
+def distinct_values(values: Values) -> tuple[Values, Integers]:
+    """Return the different values of a column, by their first rows, and the place of each row's.
+
+    All rows differ if their repr may be equal where values are not.
+    """
+    texts = values.tolist()
+    kinds = {*map(type, texts)}
+    if any(kind not in EXACT and kind.__name__ not in GONE for kind in kinds):
+        return values, np.arange(len(values))
+    if kinds != {str}:
+        texts = [*map(repr, texts)]  # which tells 1, 1.0, True, -0.0 and the text 1 apart
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    places = np.fromiter(map(numbers.__getitem__, texts), np.intp, len(values))
+    different = np.empty(len(numbers), values.dtype)
+    different[places] = values
+    return different, places
+
+
 def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are missing: NaN, None, and what pandas has for them."""
     if values.dtype.kind == "f":
@@ -322,13 +342,14 @@ def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnat(values))
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    gone = {"NAType", "NaTType", "NoneType"}
-    missing = [type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v)) for v in values]
-    return np.array(missing, dtype=bool)
+    some, places = distinct_values(values)
+    missing = [type(v).__name__ in GONE or (isinstance(v, float) and math.isnan(v)) for v in some]
+    return np.array(missing, dtype=bool)[places]
 
 
-def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
+def texts_of(values: Values) -> Values:
     """Return levels as text; a missing one has none."""
+    missing = missing_of(values)
     texts = np.full(len(values), "", dtype=object)  # not padded to the longest
     texts[~missing] = [_text(value) for value in values[~missing]]
     return texts

@@ -71,9 +71,9 @@ class Category(Column):
         cells = cells.as_levels()
         if cells.order is None:
             return cells
-        cells.order = _spelt_as(cells.texts, cells.order)
+        cells.order = _spelt_as(cells.spelt, cells.order)
         known = {*cells.order, ""}
-        if new := [text for text in cells.texts if text not in known]:
+        if new := [text for text in cells.spelt[cells.distinct[1]] if text not in known]:
             others = f", nor are those of {counted(len(new) - 1, 'other row')}" * (len(new) > 1)
             raise ValueError(
                 f"column {cells.name!r} has {new[0]!r}, which is none of the levels {cells.order}"
@@ -117,18 +117,16 @@ class Category(Column):
 
     def read(self, *cells: Cells) -> Values:
         """Return the levels of new rows, spelt as in the fit."""
-        texts = cells[0].as_levels().texts.tolist()
-        return np.array(_spelt_as(self.all_levels, texts), dtype=object)
+        levels = cells[0].as_levels()
+        spelt = _spelt_as(self.all_levels, levels.spelt.tolist())
+        return np.array(spelt, dtype=object)[levels.distinct[1]]
 
     def encode(self, values: Values) -> Doubles:
         """Return encoded rows."""
         codes = self._codes()
         places = {level: place for place, level in enumerate(self.levels)}
-        encoded = np.zeros((len(values), codes.shape[1]))
-        known = [(row, places[text]) for row, text in enumerate(values) if text in places]
-        if known:
-            rows, levels = np.transpose(known)
-            encoded[rows] = codes[levels]
+        none = np.zeros((1, codes.shape[1]))  # of a level that the fit did not see
+        encoded = np.vstack([codes, none])[[places.get(text, -1) for text in values]]
         if self.order is None:
             return encoded
         ranks = {level: (rank - self.mean) / self.scale for rank, level in enumerate(self.order)}

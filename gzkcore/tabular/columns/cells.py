@@ -34,17 +34,17 @@ from gzkcore.rows.dates import (
 )
 from gzkcore.rows.degrees import AXES, DegreesError, axis_of
 from gzkcore.rows.frames import Frame, as_frame
-from gzkcore.rows.text import (
-    DATE,
-    DEFAULT,
-    NUMBER,
-    Meaning,
-    days_of,
-    meaning_of,
-    tell,
-    tell_zone,
+from gzkcore.rows.text import DATE, DEFAULT, NUMBER, Meaning, days_of, meaning_of, tell, tell_zone
+from gzkcore.rows.values import (
+    DoubtError,
+    Values,
+    as_number,
+    bare,
+    distinct_values,
+    merges,
+    missing_of,
+    texts_of,
 )
-from gzkcore.rows.values import DoubtError, Values, as_number, bare, merges, missing_of, texts_of
 
 # What cells hold; those of the first three are numbers, in seconds where they are times.
 NUMBERS, DATES, DURATIONS, LEVELS, TEXTS = "numbers", "dates", "durations", "levels", "texts"
@@ -74,22 +74,28 @@ class Cells:
     form: list[str] = field(default_factory=list)  # how text has numbers or dates written
 
     @functools.cached_property
+    def distinct(self) -> tuple[Values, Integers]:
+        """The different values, and the place of each row's among them."""
+        return distinct_values(self.values)
+
+    @functools.cached_property
     def missing(self) -> NDArray[np.bool_]:
         """Which values are missing."""
         return missing_of(self.values)
 
     @functools.cached_property
-    def texts(self) -> Values:
-        """The values as text; a missing one is empty. True and false have one spelling."""
-        texts = texts_of(self.values, self.missing)
-        if {text.lower() for text in {*texts}} <= {*BOOLEANS, ""}:
+    def spelt(self) -> Values:
+        """The different values as text, "" if missing. True and false have one spelling."""
+        texts = texts_of(self.distinct[0])
+        if {text.lower() for text in texts} <= {*BOOLEANS, ""}:
             return np.array([BOOLEANS.get(text.lower(), "") for text in texts], dtype=object)
         return texts
 
     @functools.cached_property
     def levels(self) -> tuple[Values, Integers]:
         """The different texts, and how often each is there."""
-        return np.unique(self.texts, return_counts=True)
+        levels, places = np.unique(self.spelt, return_inverse=True)
+        return levels, np.bincount(places[self.distinct[1]])
 
     def only_tells_rows_apart(self) -> bool:
         """Say whether these are texts of which nearly every row has another."""
@@ -103,7 +109,7 @@ class Cells:
         if self.chosen or self.left_out:
             return self
         if self.holds == TEXTS:
-            meant = _meaning_of(self.name, self.values)
+            meant = _meaning_of(self)
             return self if meant is None else self._as_meant(meant)
         if self.holds == NUMBERS and (days := days_of(self.values)) is not None:
             tell(self.name, self.values, days)
@@ -112,7 +118,7 @@ class Cells:
 
     def meaning(self, kind: str) -> "Cells | None":
         """Return the numbers or dates that objects stand for, None if most stand for none."""
-        texts, there = _texts_in(self.values)
+        texts, there = _texts_in(self)
         if not there.any():
             return replace(self, values=np.full(len(texts), np.nan), holds=NUMBERS)
         form = [self.chosen] if self.chosen in AXES else None
@@ -126,7 +132,7 @@ class Cells:
     def as_levels(self) -> "Cells":
         """Return the values as levels of a category, whatever they are."""
         if self.holds in (LEVELS, TEXTS):
-            return replace(self, holds=LEVELS)
+            return self
         values = self.values.astype(object)
         if self.holds != NUMBERS:  # seconds
             to = "M8[us]" if self.holds == DATES else "m8[us]"
@@ -144,7 +150,7 @@ class Cells:
         Text may stand for them, written in the form that it had there, or `padded` with zeros.
         """
         if self.holds in (LEVELS, TEXTS):
-            return _numbers_of_objects(self.name, self.values, holds, form, padded)
+            return _numbers_of_objects(self, holds, form, padded)
         values: Doubles = self.values.astype(np.float64)
         to_dates = (holds, self.holds) == (DATES, NUMBERS)
         if to_dates and (meant := days_of(values, surely=True)):
@@ -192,7 +198,7 @@ class Cells:
         if self.holds == NUMBERS:
             example = f"{self.values[~self.missing][0]:g}"
         elif self.holds in (LEVELS, TEXTS):
-            texts, there = _texts_in(self.values)
+            texts, there = _texts_in(self)
             wrong = dates_of(texts, there)[1]
             if kind == NUMBER:
                 wrong = there & np.isnan([*map(as_number, texts)])
@@ -277,23 +283,23 @@ def _order_of(dtype: Any) -> list[str] | None:
     if not (getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"):
         return None
     levels = np.array([*dtype.categories], dtype=object)
-    order: list[str] = texts_of(levels, missing_of(levels)).tolist()
+    order: list[str] = texts_of(levels).tolist()
     return order
 
 
 def _of_objects(values: Values, name: str) -> Cells:
     """Return numbers where all objects that are there are numbers or dates, else levels or text."""
-    missing = missing_of(values)
-    there = values[~missing]
+    cells = Cells(name, values, TEXTS)
+    different, places = cells.distinct
+    missing = missing_of(different)
+    there = different[~missing]
     if there.size and all(isinstance(value, bool | np.bool_) for value in there):
         return Cells(name, values, LEVELS)
-    as_numbers = np.full(len(values), np.nan)
+    as_numbers = np.full(len(different), np.nan)
     if all(isinstance(value, NUMERIC) for value in there):
         as_numbers[~missing] = there.astype(np.float64)
-        check_finite(as_numbers, name)
-        if merges(there):
-            return Cells(name, values, TEXTS)
-        return Cells(name, as_numbers, NUMBERS, exact=values)
+        check_finite(as_numbers[places], name)
+        return cells if merges(there) else Cells(name, as_numbers[places], NUMBERS, exact=values)
     if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [seconds_of(value) for value in there]
         lasts = [isinstance(value, datetime.timedelta | np.timedelta64) for value in there]
@@ -304,7 +310,7 @@ def _of_objects(values: Values, name: str) -> Cells:
         if form and plain:
             mixed = (ZONES_TOLD + ZONES_LACK.format(str(plain[0]))).format(name)
             warn(Remark("reading", [name], mixed))
-        return Cells(name, as_numbers, DURATIONS if any(lasts) else DATES, form=form)
+        return Cells(name, as_numbers[places], DURATIONS if any(lasts) else DATES, form=form)
     for value in there:
         if not isinstance(value, str | NUMERIC):
             raise TypeError(
@@ -312,7 +318,7 @@ def _of_objects(values: Values, name: str) -> Cells:
                 f"{type(value).__name__}: argument must be a string or a number; convert it to "
                 "numbers, text, booleans or dates, or drop the column"
             )
-    return Cells(name, values, TEXTS)
+    return cells
 
 
 def check_finite(values: Doubles, name: str) -> None:
@@ -328,12 +334,12 @@ def check_finite(values: Doubles, name: str) -> None:
 # ---- what texts mean
 
 
-def _meaning_of(name: str, values: Values) -> Meaning | None:
+def _meaning_of(cells: Cells) -> Meaning | None:
     """Return what objects mean if these are dates, or numbers with units or a few texts.
 
     Text of numbers alone is a category, unless nearly every row has another.
     """
-    texts, there = _texts_in(values)
+    name, (texts, there) = cells.name, _texts_in(cells)
     try:
         meant = meaning_of(texts, there, DEFAULT, axis=axis_of(name))
     except DegreesError as error:
@@ -346,7 +352,7 @@ def _meaning_of(name: str, values: Values) -> Meaning | None:
         return None
     if meant.kind == NUMBER and not meant.form:  # words for a missing value are told too
         meant = meant._replace(wrong=(texts != "") & np.isnan(meant.values.astype(np.float64)))
-        if not meant.wrong.any() and all(isinstance(value, str) for value in values[there]):
+        if not meant.wrong.any() and all(isinstance(value, str) for value in cells.values[there]):
             if not mostly_different(len({*texts[there]}), int(there.sum())):
                 return None
             note = f"column {{!r}} holds numbers as text, such as {texts[there][0]!r}"
@@ -371,29 +377,29 @@ def _understood(
     return meant
 
 
-def _numbers_of_objects(
-    name: str, values: Values, holds: str, form: list[str], padded: bool
-) -> Doubles:
+def _numbers_of_objects(cells: Cells, holds: str, form: list[str], padded: bool) -> Doubles:
     """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     kind = {NUMBERS: NUMBER, DATES: DATE}.get(holds)
-    texts, there = _texts_in(values)
+    name, (texts, there) = cells.name, _texts_in(cells)
     meant = kind and _understood(name, texts, there, kind, form, padded=padded)
     if meant:
         return _in_numbers(name, meant)[0]
     if not there.any():
-        return np.full(len(values), np.nan)
+        return np.full(len(texts), np.nan)
     what = "dates, as text such as 2024-12-31" if kind == DATE else "the same kind of values"
     raise ValueError(
-        f"column {name!r} had {holds} in fit, but has {values[there][0]!r} now; pass {what}"
+        f"column {name!r} had {holds} in fit, but has {cells.values[there][0]!r} now; pass {what}"
     )
 
 
-def _texts_in(values: Values) -> tuple[Values, NDArray[np.bool_]]:
+def _texts_in(cells: Cells) -> tuple[Values, NDArray[np.bool_]]:
     """Return objects as text, booleans as 1 and 0, and which are not missing."""
-    objects = [int(v) if isinstance(v, bool | np.bool_) else v for v in values]
-    gone = missing_of(values)
+    different, places = cells.distinct
+    objects = [int(v) if isinstance(v, bool | np.bool_) else v for v in different]
+    gone = missing_of(different)
     texts = np.array(["" if no else bare(str(v)) for v, no in zip(objects, gone, strict=True)], "O")
-    return texts, np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
+    there = np.array([not DEFAULT.is_missing(text) for text in texts], dtype=bool)
+    return texts[places], there[places]
 
 
 def _in_rows(doubt: DoubtError, texts: Values) -> str:

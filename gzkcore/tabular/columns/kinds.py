@@ -14,7 +14,7 @@ import numpy as np
 from gzkcore._util.state import check_fields, check_rest, state_of
 from gzkcore._util.wording import counted, in_list, meant, nearest
 from gzkcore.rows.degrees import AXES
-from gzkcore.rows.values import missing_of, texts_of
+from gzkcore.rows.values import texts_of
 
 from .category import Category
 from .cells import Cells
@@ -85,7 +85,7 @@ def _levels(kind: Any) -> list[str]:
         return []
     levels = np.empty(len(kind), dtype=object)
     levels[:] = kind
-    order: list[str] = texts_of(levels, missing_of(levels)).tolist()
+    order: list[str] = texts_of(levels).tolist()
     return order if len({*order}) == len(order) and "" not in order else []
 
 
