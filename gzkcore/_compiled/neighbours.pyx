@@ -43,26 +43,36 @@ ctypedef fused element:
 # ---- nearest rows before a row
 
 
-cdef inline float apart(const float* box, const float* x, Py_ssize_t d) noexcept nogil:
+cdef inline float apart(const float* box, const float* x, Py_ssize_t d, const float* gaps,
+                        Py_ssize_t n_codes) noexcept nogil:
     """Squared distance of a point from a box: its lowest corner, then its highest."""
     cdef float total = 0, beyond
     cdef Py_ssize_t k
-    for k in range(d):
+    for k in range(d - n_codes):
         beyond = max(box[k] - x[k], x[k] - box[d + k])
         beyond = max(beyond, <float> 0)
         total += beyond * beyond
+    for k in range(d - n_codes, d):
+        if x[k] < box[k] or x[k] > box[d + k]:
+            total += gaps[k - d + n_codes]
     return total
 
 
 cdef inline void squared_distances(const float* leaf, const float* x, Py_ssize_t d, Py_ssize_t size,
+                                   const float* gaps, Py_ssize_t n_codes,
                                    float* out) noexcept nogil:
-    """out[r] = |x - row r of the leaf|^2."""
+    """out[r] = |x - row r of the leaf|^2; codes, which come last, that differ add their gap."""
     cdef Py_ssize_t k, r
+    cdef float gap, zero = 0
     for r in range(size):
         out[r] = 0
-    for k in range(d):
+    for k in range(d - n_codes):
         for r in range(size):
             out[r] += (x[k] - leaf[k * size + r]) * (x[k] - leaf[k * size + r])
+    for k in range(d - n_codes, d):
+        gap = gaps[k - d + n_codes]
+        for r in range(size):
+            out[r] += zero if x[k] == leaf[k * size + r] else gap
 
 
 cdef inline void insert(float distance, int row, float* best, int* neighbours,
@@ -79,8 +89,8 @@ cdef inline void insert(float distance, int row, float* best, int* neighbours,
 
 cdef void search(const float* x, int rank, const float* leaves, const float* boxes,
                  const int* first_rank, const int* ranks, Py_ssize_t n_leaves, Py_ssize_t size,
-                 Py_ssize_t d, Py_ssize_t m, float* distances, float* best,
-                 int* neighbours) noexcept nogil:
+                 Py_ssize_t d, const float* gaps, Py_ssize_t n_codes, Py_ssize_t m,
+                 float* distances, float* best, int* neighbours) noexcept nogil:
     """Find the m nearest rows of a smaller rank, the nearer of two boxes first."""
     cdef Py_ssize_t nodes[DEPTH]
     cdef float least[DEPTH]
@@ -95,13 +105,13 @@ cdef void search(const float* x, int rank, const float* leaves, const float* box
             continue
         if node >= n_leaves:
             leaf = (node - n_leaves) * size
-            squared_distances(leaves + leaf * d, x, d, size, distances)
+            squared_distances(leaves + leaf * d, x, d, size, gaps, n_codes, distances)
             for r in range(size):
                 if distances[r] < best[m - 1] and ranks[leaf + r] < rank:
                     insert(distances[r], <int> (leaf + r), best, neighbours, m)
             continue
-        left = apart(boxes + 4 * node * d, x, d)
-        right = apart(boxes + (4 * node + 2) * d, x, d)
+        left = apart(boxes + 4 * node * d, x, d, gaps, n_codes)
+        right = apart(boxes + (4 * node + 2) * d, x, d, gaps, n_codes)
         near = 1 if right < left else 0
         nodes[top] = 2 * node + 1 - near
         least[top] = max(left, right)
@@ -147,7 +157,7 @@ def nearest_before(
                     best[k] = INFINITY
                     neighbours[i, k] = <int> i
                 search(x, ranks[i], &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0],
-                       n_leaves, size, d, m, distances, best, &neighbours[i, 0])
+                       n_leaves, size, d, NULL, 0, m, distances, best, &neighbours[i, 0])
             start += step
             step = look(step, &begun)
     finally:
@@ -155,11 +165,12 @@ def nearest_before(
 
 
 def nearest(
-    const float[:, ::1] points,        # IN   (n, d)
+    const float[:, ::1] points,        # IN   (n, d): numbers, then codes
     const float[:, :, ::1] leaves,     # IN   (n_leaves, d, size), n_leaves a power of two
     const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corners
     const int[::1] first_rank,         # IN   (2 n_leaves,): the smallest rank in each node
     const int[::1] ranks,              # IN   (n_leaves * size,): 0, and 1 where there is no row
+    const float[::1] gaps,             # IN   (n_codes,): the squared distance of different codes
     int[:, ::1] neighbours,            # OUT  (n, m): nearest first; there must be so many rows
     int n_threads,
 ):
@@ -167,6 +178,8 @@ def nearest(
     cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
     cdef Py_ssize_t m = neighbours.shape[1], i, k, stride = (size + m + PAGE) // 16 * 16
     cdef Py_ssize_t n = points.shape[0], start = 0, end, step = CHUNK * n_threads
+    cdef Py_ssize_t n_codes = gaps.shape[0]
+    cdef const float* of_codes = &gaps[0] if n_codes else NULL
     cdef double begun = seconds()
     cdef float *scratch
     cdef float *distances
@@ -185,7 +198,8 @@ def nearest(
                     best[k] = INFINITY
                     neighbours[i, k] = 0
                 search(&points[i, 0], 1, &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0],
-                       &ranks[0], n_leaves, size, d, m, distances, best, &neighbours[i, 0])
+                       &ranks[0], n_leaves, size, d, of_codes, n_codes, m, distances, best,
+                       &neighbours[i, 0])
             start += step
             step = look(step, &begun)
     finally:

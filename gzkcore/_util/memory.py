@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from scipy import sparse
 
 from .new_arrays import forget_waiting
 from .validation import check_positive
@@ -108,7 +108,7 @@ def check_fits_dense(X: Any) -> None:
     """Raise if sparse rows, dense and in double, are more than this machine has."""
     needed = 8 * DENSE_COPIES * X.shape[0] * X.shape[1]
     memory = machine_memory()
-    if memory is not None and not isinstance(X, np.ndarray) and needed > memory:
+    if memory is not None and sparse.issparse(X) and needed > memory:
         raise MemoryError(
             f"X is sparse, of shape {X.shape}, and kernel products need dense rows: "
             f"{needed / 2**30:,.0f} GB of {memory / 2**30:,.0f} GB of memory; use fewer columns "

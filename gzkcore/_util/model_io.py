@@ -65,6 +65,7 @@ CLASSES = {
     "KernelClassifier": "gzkcore.tabular.kernel_classifier:KernelClassifier",
     "KernelRegressor": "gzkcore.tabular.kernel_regressor:KernelRegressor",
     "TableEncoder": "gzkcore.tabular.table_encoder:TableEncoder",
+    "CodedRows": "gzkcore.rows.coded:CodedRows",
     "FittedTable": "gzkcore.tabular.fitted_table:FittedTable",
     "Remark": "gzkcore._util.remark:Remark",
     "Report": "gzkcore.tabular.report:Report",

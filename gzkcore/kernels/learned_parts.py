@@ -104,6 +104,10 @@ class LearnedPart:
         """Return the lengths, None if there are none to learn."""
         raise NotImplementedError
 
+    def theta_of(self, scales: Doubles) -> Doubles:
+        """Return theta for lengths of one over these scales of the columns."""
+        return np.zeros(self.low.size)
+
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         """Return K, which the caller may overwrite; `gradient` is then that at theta."""
         raise NotImplementedError
@@ -212,6 +216,12 @@ class FlatPart(LearnedPart):
         share = np.sqrt(self.middle.size * self._summed(within)) / self.middle
         other.low = self.low + np.log(np.clip(share, LEAST_SHARE, 1.0))
         return other
+
+    def theta_of(self, scales: Doubles) -> Doubles:
+        of_groups = np.zeros(self.middle.size)
+        np.maximum.at(of_groups, self.group_of, scales[self.varies])
+        with np.errstate(divide="ignore"):
+            return np.clip(-np.log(of_groups * self.middle), self.low, self.high)
 
     def lengths(self, theta: Doubles) -> float | Doubles:
         of_groups = self.middle * np.exp(theta)
@@ -361,6 +371,10 @@ class CombinedPart(LearnedPart):
         """Return the parts, each with its own lengths."""
         ends = np.cumsum([part.low.size for part in self.parts])[:-1]
         return list(zip(self.parts, np.split(theta, ends), strict=True))
+
+    def theta_of(self, scales: Doubles) -> Doubles:
+        pairs = zip(self.parts, self.index, strict=True)
+        return np.concatenate([part.theta_of(scales[index]) for part, index in pairs])
 
     def lengths(self, theta: Doubles) -> list[Any]:
         return [part.lengths(own) for part, own in self._pairs(theta)]

@@ -25,7 +25,7 @@ from gzkcore._util.state import (
 )
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_not_negative
+from gzkcore._util.validation import check_integer, check_not_negative, dense
 from gzkcore.features.base import check_unit
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, asks_targets
@@ -33,6 +33,7 @@ from gzkcore.kernels.general import FunctionKernel, Precomputed, as_exact_kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples
 from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, valid_rows
+from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.survey import stack
 from gzkcore.solve.near_lengths import learned_near
 from gzkcore.solve.near_rows import NearRows
@@ -141,7 +142,9 @@ class NearKernelRidge(WithKernel, Regressor):
         alpha_=number(0),
         smooth=(has("predict") | nothing()).if_there(),
         smooth_=has("predict").if_there(),
-        X_fit_=floats("n", "n_features_in_") | ints("n", below="n_features_in_"),
+        X_fit_=(
+            floats("n", "n_features_in_") | ints("n", below="n_features_in_") | holds(CodedRows)
+        ),
         intercept_=number() | doubles("t"),
         trend_coef_=(doubles("n_features_in_") | doubles("n_features_in_", "t")).if_there(),
         _y=doubles("n") | doubles("n", "t"),
@@ -152,6 +155,7 @@ class NearKernelRidge(WithKernel, Regressor):
     )
 
     _groups: Integers | None = None  # numbers of columns that share a length
+    _start: Doubles | None = None  # one over the lengths where the search for lengths starts
 
     def __init__(
         self,
@@ -182,6 +186,12 @@ class NearKernelRidge(WithKernel, Regressor):
         if reset:
             self.intercept_ = np.zeros(rows[1].shape[1:])
         return rows
+
+    def _columns(self, X: Any, reset: bool = False) -> Any:
+        if isinstance(X, CodedRows):  # of a table, which is checked
+            self.n_features_in_ = X.shape[1]
+            return X
+        return super()._columns(X, reset)
 
     def _fit(self, reader: Reader, step: Step) -> None:
         check_seed(self.random_state)
@@ -235,7 +245,7 @@ class NearKernelRidge(WithKernel, Regressor):
             to_learn = kernel if asks_targets(kernel) else rows.resolve(kernel, names)
             examples = Examples(rows.X, left, rows.weight, names, self._groups)
             with contextlib.suppress(ConstantTargetsError):
-                found = learned_near(to_learn, examples, random_state=rng)
+                found = learned_near(to_learn, examples, start=self._start, random_state=rng)
                 return found.kernel, found.noise if self.alpha is None else float(self.alpha)
         return rows.resolve(kernel, names), 1.0 if self.alpha is None else float(self.alpha)
 
@@ -268,9 +278,11 @@ class NearKernelRidge(WithKernel, Regressor):
         """Return the values of trend and smooth part, of shape (n, n_targets)."""
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
-            values += X @ self.trend_coef_.reshape(X.shape[1], -1)
+            slopes = self.trend_coef_.reshape(X.shape[1], -1)
+            own = np.flatnonzero(slopes.any(axis=1))
+            values += X[:, own] @ slopes[own]
         if hasattr(self, "smooth_"):
-            values += self.smooth_.predict(X).reshape(values.shape)
+            values += self.smooth_.predict(dense(X)).reshape(values.shape)
         return values
 
     @functools.cached_property

@@ -41,6 +41,7 @@ from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
 from gzkcore.kernels.base import asks_targets
+from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
@@ -397,6 +398,8 @@ def fit_on_rows(
 
 def valid_rows(X: Any, name: str = "X") -> Any:
     """Return rows as our feature maps take them: finite, float32 or float64."""
+    if isinstance(X, CodedRows):
+        return X
     raise_not_finite(X, name)
     if sparse.issparse(X):
         X.check_format(full_check=True)  # no index beyond its columns

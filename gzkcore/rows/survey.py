@@ -12,6 +12,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_weights, raise_not_finite
 from gzkcore._util.wording import counted
 
+from .coded import CodedRows
 from .sources import Batch, rows_of
 
 # A sample has at most so many random rows, with at most so many values.
@@ -213,6 +214,7 @@ def sample_size(width: int) -> int:
 
 def stack(parts: list[Any]) -> Any:
     """Put rows of several batches together; sparse if one batch is."""
+    parts = [part.toarray() if isinstance(part, CodedRows) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)

@@ -11,6 +11,7 @@ Memory     the rows, and in single precision their scaled columns.
 """
 
 import functools
+import itertools
 import math
 from typing import Any, Self
 
@@ -24,13 +25,89 @@ from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, as_double, matrix_of
 from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
+from gzkcore.kernels.tile_form import TileForm
 from gzkcore.kernels.tile_rows import scaled_columns
-from gzkcore.kernels.transformed import unmapped
+from gzkcore.kernels.transformed import Transformed, unmapped
+from gzkcore.rows.coded import CodedRows
 
-from .neighbours import Nearest, Numbers, given_near
+from .neighbours import NO_CODES, Nearest, Numbers, given_near
 from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
 
-NEW_ROWS = 1 << 14  # So many new rows are worked on at a time.
+NEW_ROWS = 1 << 14  # So many new rows are worked on at a time,
+NEAR_VALUES = 1 << 25  # and, of all their near rows, so many numbers.
+ALIKE = 1e-6  # Levels are equally far from one another up to so much.
+MATTERS = 1e-20  # Columns matter whose squared scale is a larger share of the largest.
+
+
+class Metric:
+    """In which columns rows are near or far: those of all factors of a kernel, scaled.
+
+    Of `CodedRows` the levels of a group that are equally far from one another remain a code, and
+    columns without influence are left out.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    rows : ndarray or CodedRows
+
+    Attributes
+    ----------
+    gaps : ndarray of shape (n_codes,)
+        The squared distances of different codes, which are the last columns.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Any) -> None:
+        self._kernel, self._rows = kernel, None
+        self.gaps = NO_CODES
+        if not isinstance(rows, CodedRows) or isinstance(kernel, Transformed):
+            return
+        factors = [factor for term in _form(kernel, rows.shape[1]) for factor in term.factors]
+        if any(factor.power is not None for factor in factors):
+            return
+        squares = np.zeros(rows.shape[1])
+        for factor in factors:
+            of_factor = slice(None) if factor.columns is None else list(factor.columns)
+            squares[of_factor] += np.square(factor.scale)
+        squares /= len(_form(kernel, rows.shape[1]))
+        heights = [
+            np.square(values) @ squares[index]
+            for values, index in zip(rows.values, rows.columns, strict=True)
+        ]
+        alike = [np.ptp(each) <= ALIKE * each.max() for each in heights]
+        self._coded = np.flatnonzero(alike)
+        self.gaps = np.array([2 * heights[group].mean() for group in self._coded])
+        index = np.concatenate([rows.plain, *itertools.compress(rows.columns, np.invert(alike))])
+        self._plain = index[squares[index] > MATTERS * squares.max()].astype(np.intp)
+        self._rows, self._scales = rows, np.sqrt(squares[self._plain])
+
+    def of(self, X: Any) -> Doubles:
+        """Return the columns of some rows, in which they are near or far."""
+        rows = self._rows
+        if rows is None:
+            return scaled(self._kernel, as_double(dense(X)))
+        codes = X.codes if isinstance(X, CodedRows) else rows.codes_of(X)
+        numbers = X.columns_of(self._plain) if isinstance(X, CodedRows) else X[:, self._plain]
+        columns = [numbers * self._scales, codes[:, self._coded]]
+        return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+
+def scaled(kernel: Kernel, X: Doubles) -> Doubles:
+    """Return the columns of all factors of a kernel, scaled, in which rows are near or far."""
+    kernel, X, _ = unmapped(kernel, X, None)
+    form = _form(kernel, X.shape[1])
+    parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))
+
+
+def _form(kernel: Kernel, width: int) -> TileForm:
+    form = kernel.tile_form(width)
+    if form is None:
+        raise ValueError(
+            f"kernel={kernel!r} has no scaled columns, in which rows are near or far; use a kernel "
+            "with lengthscales, or a product or sum of such"
+        )
+    return form
 
 
 class NearRows:
@@ -63,8 +140,9 @@ class NearRows:
         self._one = Pairs.of(kernel, one, self._dtype)
 
     @functools.cached_property
-    def _index(self) -> Nearest:
-        return Nearest(scaled(self.kernel, as_double(dense(self.X))))
+    def _index(self) -> tuple[Metric, Nearest]:
+        metric = Metric(self.kernel, self.X)
+        return metric, Nearest(metric.of(self.X), metric.gaps)
 
     def indexed(self) -> Self:
         """Return the rows with their index, which is made at the first search."""
@@ -83,24 +161,31 @@ class NearRows:
         for start in range(0, X.shape[0], NEW_ROWS):
             part = slice(start, start + NEW_ROWS)
             rows = as_double(dense(X[part]))
-            mean[part], variance[part] = self._given(rows, self._nearest(rows, self.count))
+            mean[part], variance[part] = self._given(rows, self.nearest(rows, self.count))
         return mean, variance
 
     def left_out(self, rows: Integers) -> tuple[Doubles, Doubles]:
         """Return the same of some thousands of the rows, each given its nearest others."""
         X, count = as_double(dense(self.X[rows])), min(self.count + 1, self.X.shape[0])
-        places = self._nearest(X, count)
+        places = self.nearest(X, count)
         others = places != rows[:, None]
         others[others.all(axis=1), -1] = False  # copies of a row may hide it
         mean, variance = self._given(X, places[others].reshape(len(rows), count - 1))
         return mean, variance + self._noise_of(rows) - self.alpha
 
-    def _nearest(self, X: Doubles, count: int) -> Numbers:
-        return self._index.to(scaled(self.kernel, X), count)
+    def nearest(self, X: Doubles, count: int) -> Numbers:
+        """Return the numbers (n, count) of the rows nearest to each row of X."""
+        metric, index = self._index
+        return index.to(metric.of(X), count)
 
     def _given(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
-        weights, variance = self._weights(X, places)
-        return np.einsum("im,imq->iq", weights, self.y[places]), variance
+        mean, variance = np.empty((len(X), self.y.shape[1])), np.empty(len(X))
+        step = max(1, NEAR_VALUES // max(1, places.shape[1] * X.shape[1]))
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            weights, variance[part] = self._weights(X[part], places[part])
+            mean[part] = np.einsum("im,imq->iq", weights, self.y[places[part]])
+        return mean, variance
 
     def _weights(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         """Return a for each new row and the variance of an observation there, over the scale."""
@@ -157,7 +242,7 @@ class NearRows:
                 )
             variances = np.einsum("ipc,ce,ipe->ip", directions, prior, directions)
         with limit_blas(1):
-            for i, here in enumerate(self._nearest(X, self.count)):
+            for i, here in enumerate(self.nearest(X, self.count)):
                 x, old = X[i : i + 1], as_double(dense(self.X[here]))
                 root = self._root(matrix_of(self.kernel, old), self._noise_of(here))
                 slopes = gradients(self.kernel, x, old, solve_factored(root, self.y[here]))
@@ -172,16 +257,3 @@ class NearRows:
                     sides = (directions[i] @ D[0]).T
                     variances[i] -= np.square(solve_triangle(root, sides)).sum(axis=0)
         return out, None if variances is None else np.maximum(variances, 0.0)
-
-
-def scaled(kernel: Kernel, X: Doubles) -> Doubles:
-    """Return the columns of all factors of a kernel, scaled, in which rows are near or far."""
-    kernel, X, _ = unmapped(kernel, X, None)
-    form = kernel.tile_form(X.shape[1])
-    if form is None:
-        raise ValueError(
-            f"kernel={kernel!r} has no scaled columns, in which rows are near or far; use a kernel "
-            "with lengthscales, or a product or sum of such"
-        )
-    parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
-    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))

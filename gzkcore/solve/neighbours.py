@@ -18,23 +18,27 @@ __all__ = ["Nearest", "Neighbours", "Seen", "SparseFactor"]
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
 
+NO_CODES: Doubles = np.empty(0)
 LEAF = 32  # A leaf of the tree has at most so many rows.
 MOST_SEEN = 255  # A row has at most so many neighbours: places in a row of G or B are bytes.
 
 
-def tree_order(X: Doubles) -> tuple[Integers, int]:
+def tree_order(X: Doubles, gaps: Doubles = NO_CODES) -> tuple[Integers, int]:
     """Order rows so that near ones are together: halved along the widest column, again and again.
 
+    The last columns are codes, and a column of different ones is as wide as the root of its gap.
     Return the order (n_leaves * size,), in which numbers from n on are no rows, and the size.
     """
-    n = len(X)
+    n, first = X.shape[0], X.shape[1] - gaps.size
     levels = max(0, math.ceil(math.log2(n / LEAF)))
     size = -(-n // 2**levels)
     order = np.arange(size << levels)
     for level in range(levels):
         parts = order.reshape(1 << level, -1)
         here = X[np.minimum(parts, n - 1)]
-        widest = np.argmax(np.ptp(here, axis=1), axis=1)
+        widths = np.ptp(here, axis=1)
+        widths[:, first:] = np.where(widths[:, first:] > 0, np.sqrt(gaps), 0.0)
+        widest = np.argmax(widths, axis=1)
         keys = np.take_along_axis(here, widest[:, None, None], axis=2)[:, :, 0]
         keys[parts >= n] = np.inf
         halves = np.argpartition(keys, parts.shape[1] // 2 - 1, axis=1)
@@ -153,13 +157,18 @@ class Seen:
 
 
 class Nearest:
-    """A tree of rows (q, d), in which the nearest to other rows are searched."""
+    """A tree of rows (q, d), in which the nearest to other rows are searched.
 
-    def __init__(self, rows: Doubles) -> None:
-        order, size = tree_order(rows)
+    The last columns are codes: where two differ, a gap is added to the squared distance.
+    """
+
+    def __init__(self, rows: Doubles, gaps: Doubles = NO_CODES) -> None:
+        order, size = tree_order(rows, gaps)
         self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
         self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
         self._center = np.median(rows, axis=0)
+        self._center[rows.shape[1] - gaps.size :] = 0.0
+        self._gaps: Floats = gaps.astype(np.float32)
         self._boxes = _boxes(rows[self._rows] - self._center, self._ranks, size)
 
     def to(self, X: Doubles, count: int) -> Numbers:
@@ -167,7 +176,7 @@ class Nearest:
         places: Numbers = np.empty((len(X), count), np.int32)
         with np.errstate(over="ignore"):  # beyond single precision no row is near
             points = (X - self._center).astype(np.float32)
-        _neighbours.nearest(points, *self._boxes, self._ranks, places, n_threads())
+        _neighbours.nearest(points, *self._boxes, self._ranks, self._gaps, places, n_threads())
         return self._rows[places]
 
 

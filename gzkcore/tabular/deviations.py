@@ -164,7 +164,7 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     deviations.farthest = spread.farthest.mean(axis=0)
     if groups is not None and missed.shape[1] == 1:
         sizes = missed * np.sqrt(weight)[:, None]  # as of rows of weight 1
-        varying = varying_noise(trials.X[rows], sizes, spread.variances, groups, trials.seed)
+        varying = varying_noise(trials.rows(rows), sizes, spread.variances, groups, trials.seed)
         if varying is not None:
             deviations.noise, of_rows = varying
             missed /= of_rows
@@ -218,7 +218,7 @@ def _widen_outer(
         spread = Spread.of(model, np.asarray(std))
         if not test.size or np.mean(spread.variances >= least * deviations.usual) < 0.5:
             return ""
-        errors.append((mean - trials.Y[test]) / deviations.varying(trials.X[test]))
+        errors.append((mean - trials.Y[test]) / deviations.varying(trials.rows(test)))
         spreads.append(spread)
         places.append(test)
         del model

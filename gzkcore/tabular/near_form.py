@@ -13,14 +13,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel, asks_targets
-from gzkcore.kernels.product import Product
+from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import at_most
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS
+from gzkcore.rows.coded import CodedRows
 
 from .extrapolation import slopes_of, to_learn
 from .form import Form
@@ -35,6 +37,7 @@ HELD_OUT = 2000  # So many rows are held out at most.
 ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on.
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
 MORE, MOST_COLUMNS = 1.25, 64
+MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns beside the time.
 ROUGH = 0.5  # The smoothness of products of place and time.
 
 
@@ -85,61 +88,80 @@ class NearForms:
         rng = np.random.default_rng(self._judged.seed)
         _, test = self._judged.splits[0]
         split = self._table.all_others(at_most(test, HELD_OUT, rng))
-        return self._judged.on([split], self._judged.report)
+        trials = self._judged.on([split], self._judged.report)
+        levels = [] if self._groups is None else self._groups.levels()
+        if levels:
+            trials.X = CodedRows.of(trials.X, levels)
+        return trials
 
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
         table = self._table
         more = table.n_rows > MORE * self._judged.every().size
-        few = table.X.shape[1] <= MOST_COLUMNS
         alone = self._only is None and not table.in_passes and table.at_random(None)
-        return more and few and alone and self._groups is not None
+        return more and self._n_columns <= MOST_COLUMNS and alone and self._groups is not None
+
+    @property
+    def _n_columns(self) -> int:
+        """The number of columns in which rows are near or far: a category is one."""
+        of_levels = [] if self._groups is None else self._groups.levels()
+        return int(self._table.X.shape[1] - sum(index.size - 1 for index in of_levels))
 
     def best(self, count: int | None = None) -> NearTrial:
         """Return the model whose error on held-out rows is least; with so many near rows."""
         numbers = NUMBERS if count is None else (count,)
         plain = Form(self._best.alpha, self.trials.seed, near=numbers[0])
-        found = [self._tried(kernel, plain) for kernel in self._kernels()]
+        found = [self._tried(kernel, plain, self._best.kernel) for kernel in self._kernels()]
         best = min(found, key=_error)
         slopes = None if self._groups is None else slopes_of(self._groups, self.trials.X)
         if slopes is not None:
-            beside, kernels = replace(plain, slopes=slopes), (best.kernel, *self._products())
-            found += [self._tried(kernel, beside) for kernel in kernels]
+            beside = replace(plain, slopes=slopes)
+            kernels = [self._again(best), *self._products()]
+            found += [self._tried(kernel, beside, best.candidate.kernel) for kernel in kernels]
             best = min(found, key=_error)
-        if len(self.trials.splits[0][0]) >= ROWS_FOR_SMOOTH:
+        narrow = self.trials.X.shape[1] <= MOST_COLUMNS
+        if len(self.trials.splits[0][0]) >= ROWS_FOR_SMOOTH and narrow:
             smooth = KernelRidge(
                 self._best.kernel, self._best.alpha, trend=self._best.slopes, tol=TOL,
                 random_state=self.trials.seed,
             )  # fmt: skip
             rest = replace(plain, smooth=smooth)
-            found += [self._tried(kernel, rest) for kernel in self._kernels()]
+            found += [self._tried(kernel, rest, self._best.kernel) for kernel in self._kernels()]
             best = min(found, key=_error)
         for larger in numbers[1:]:
-            more = self._tried(best.candidate.kernel, replace(best.form, near=larger))
+            more = self._tried(best.candidate.kernel, replace(best.form, near=larger), None)
             if more.candidate.error > WORTH_MORE * best.candidate.error:
                 break
             best = more
         return best
 
-    def _tried(self, kernel: Kernel, form: Form) -> NearTrial:
-        """Learn a kernel for a form, and judge it."""
-        start, ((train, test),) = time.perf_counter(), self.trials.splits
-        part, held_out = self.trials.part(train), self.trials.part(test)
+    def _tried(self, kernel: Kernel, form: Form, start: Kernel | None) -> NearTrial:
+        """Judge a form, with lengths and alpha that are learned from those of a kernel on.
+
+        None: both are known.
+        """
+        began, ((train, test),) = time.perf_counter(), self.trials.splits
+        part, truth = self.trials.part(train), self.trials.Y[test]
         middle = self.trials.mean(train)
-        name = plain_name(kernel)
-        if isinstance(kernel, Product):
-            name += " of dates"
-        self.trials.on_progress("choosing", None, f"{name}, {form.near} near rows")
-        model = form.learner(kernel, self._groups)
+        beside = ", beside a smooth part" if form.smooth is not None else ""
+        what = f"{form.near} near rows{beside}"
+        self.trials.on_progress("choosing", None, what)
+        if start is None:
+            model = form.model(kernel, len(train))
+        else:
+            model = form.learner(kernel, self._groups)
+            model._start = column_scales(start, self.trials.X.shape[1])
         with collected_warnings():  # the final fit warns of the same
             model.fit(part.X, part.y - middle, part.weight)
-        errors = model.predict(held_out.X).reshape(held_out.y.shape) + middle - held_out.y
+        errors = model.predict(self.trials.rows(test)).reshape(truth.shape) + middle - truth
         weight = self.trials.weights(test)
         error = math.sqrt(np.average(np.square(errors).mean(axis=1), weights=weight))
-        beside = ", beside a smooth part" if form.smooth is not None else ""
+        name = plain_name(model.kernel_)
+        if isinstance(kernel, Product):
+            name += " of dates"
         candidate = Candidate(
-            f"{name}, {form.near} near rows{beside}", model.kernel_, model.alpha_, error,
-            time.perf_counter() - start, [model.kernel_], n_rows=len(train), slopes=form.slopes,
+            f"{name}, {what}", model.kernel_, model.alpha_, error,
+            time.perf_counter() - began, [model.kernel_], n_rows=len(train), slopes=form.slopes,
         )  # fmt: skip
         self.trials.report.candidates.append(candidate)
         return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate)
@@ -148,7 +170,16 @@ class NearForms:
         """Return the best kernel of the search, and the same with lengths to be learned."""
         kernel, only = self._best.kernel, self._only
         learning = to_learn(kernel) if only is None else only
+        if only is None and isinstance(learning, Matern):
+            learning.set_params(nu="learn")
         return [kernel, learning] if learning is not None and asks_targets(learning) else [kernel]
+
+    def _again(self, best: NearTrial) -> Kernel:
+        """Return the best kernel, with the same lengths to be learned again."""
+        kernel, learned = best.kernel, best.candidate.kernel
+        if isinstance(kernel, Matern) and asks_targets(kernel):
+            kernel = clone(kernel).set_params(nu=learned.nu)
+        return kernel
 
     def _products(self) -> list[Kernel]:
         """Return the product of a kernel of the time and one of all other columns, if both are."""
@@ -157,7 +188,7 @@ class NearForms:
         kinds = np.array(self._groups.kinds)[self._groups.of_columns]
         times, others = (np.flatnonzero((kinds == "date") == which) for which in (True, False))
         others = others[kinds[others] != "period"]
-        if not (times.size and others.size):
+        if not (times.size and 0 < others.size <= MOST_IN_PRODUCT):
             return []
         parts = [(index.tolist(), Matern(ROUGH, "learn")) for index in (others, times)]
         return [Product(parts)]

@@ -58,6 +58,12 @@ class Groups(NamedTuple):
         """Return the encoded columns of a kind."""
         return np.flatnonzero(np.array(self.kinds)[self.of_columns] == kind)
 
+    def levels(self) -> list[Integers]:
+        """Return the encoded columns of each category of several."""
+        own = [np.flatnonzero(self.of_columns == group) for group in range(len(self.kinds))]
+        pairs = zip(own, self.kinds, strict=True)
+        return [index for index, kind in pairs if kind == "levels" and index.size > 1]
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Columns of a table as numbers that a kernel can compare.

@@ -373,8 +373,10 @@ class TableLearner(BaseEstimator):
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
-        is_near = chosen.form.near is not None
-        return chosen.form, chosen.candidate, near.trials if is_near else trials
+        if chosen.form.near is None:
+            return chosen.form, chosen.candidate, trials
+        table.X = near.trials.X
+        return chosen.form, chosen.candidate, near.trials
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""

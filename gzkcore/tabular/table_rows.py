@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_lengths, check_some_weight
+from gzkcore._util.validation import check_lengths, check_some_weight, dense
 from gzkcore._util.wording import counted
 from gzkcore.learn.held_out import (
     FEW_TO_CHOOSE,
@@ -100,9 +100,10 @@ class TableRows:
 
     def variances(self) -> Doubles:
         """Return the variance of each column."""
+        X = dense(self.X)
         if self.weight is None:
-            return np.asarray(self.X.var(axis=0))
-        squares = np.square(self.X - np.average(self.X, axis=0, weights=self.weight))
+            return np.asarray(X.var(axis=0))
+        squares = np.square(X - np.average(X, axis=0, weights=self.weight))
         return np.asarray(np.average(squares, axis=0, weights=self.weight))
 
     def at_random(self, cv: Any) -> bool:

@@ -10,9 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
+from gzkcore._util.validation import dense
 from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import as_double
 from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
 from gzkcore.solve.products import expected_cost
 from gzkcore.solve.system import Equations, KernelSystem, system_of
@@ -47,7 +49,8 @@ class Trials:
         seed: int,
         on_progress: OnProgress = lambda *_: None,
     ) -> None:
-        self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
+        self.X: Any = X  # or `CodedRows`
+        self.Y, self.weight, self.splits = Y, weight, splits
         self.report, self.seed, self.on_progress = report, seed, on_progress
         self.alphas = ALPHAS[:0]
 
@@ -87,6 +90,10 @@ class Trials:
     def part(self, rows: Integers) -> TrainingRows:
         """Return some rows with their targets and weights."""
         return TrainingRows(self.X[rows], self.Y[rows], self._weight_of(rows))
+
+    def rows(self, some: Integers) -> Doubles:
+        """Return some encoded rows."""
+        return as_double(dense(self.X[some]))
 
     def _weight_of(self, rows: Integers) -> Doubles | None:
         return None if self.weight is None else self.weight[rows]
@@ -237,7 +244,7 @@ class Trials:
             middle, shape = self.mean(train), (len(test), self.Y.shape[1])
             with collected_warnings():  # the final fit warns of the same
                 model.fit(self.X[train], self.Y[train] - middle, self._weight_of(train))
-                answer = model.predict(self.X[test], return_std=return_std)
+                answer = model.predict(self.rows(test), return_std=return_std)
             mean, std = answer if return_std else (answer, np.zeros(shape))
             known = np.isfinite(std.reshape(shape)).all(axis=1)
             std = std.reshape(shape)[known] if return_std else None

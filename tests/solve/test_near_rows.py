@@ -75,7 +75,7 @@ def test_near_rows_are_those_of_the_reference():
     X, _, _, new = data(Matern(1.5))
     model = NearRows(Matern(1.5, lengths), X, X, None, 0.1, 9)
     wanted = [formulas.nearest(x, X.tolist(), lengths, 9) for x in new.tolist()]
-    np.testing.assert_array_equal(model._nearest(new, 9), wanted)
+    np.testing.assert_array_equal(model.nearest(new, 9), wanted)
 
 
 @pytest.mark.parametrize(("alpha", "off"), [(0.1, 1e-5), (1e-5, 1e-8)])  # float32 and float64

@@ -1,0 +1,100 @@
+"""Rows of which some groups of columns have few different values, such as the levels of a category.
+
+Each group is a column of codes and a table of its values, so that a row of 14 columns, five of them
+of text, takes 56 bytes and not the 2,040 of 255 encoded numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.state import doubles, floats, ints, sequence, stored
+from gzkcore._util.typing import Doubles, Floats, Integers
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Rows (n, d): numbers, and groups of columns of few different values.
+
+    `toarray` and rows chosen by numbers are as those of sparse matrices.
+    """
+
+    _state = stored(
+        numbers=floats("n", "p"),
+        codes=ints("n", "g"),
+        plain=ints("p"),
+        columns=sequence(ints(None)),
+        values=sequence(doubles(None, None)),
+    )
+
+    numbers: Floats  # (n, p)
+    codes: NDArray[np.int32]  # (n, g)
+    plain: Integers  # (p,): the columns of numbers,
+    columns: Sequence[Integers]  # and those of each group,
+    values: Sequence[Doubles]  # which have these values, by code
+
+    @classmethod
+    def of(cls, X: Doubles, columns: Sequence[Integers]) -> "CodedRows":
+        """Return rows with these groups of columns; other numbers are rounded to single precision.
+
+        Equal values of a group have equal sums with random weights.
+        """
+        codes, values = np.empty((len(X), len(columns)), np.int32), []
+        rng = np.random.default_rng(0)
+        for number, index in enumerate(columns):
+            sums = X[:, index] @ rng.standard_normal(len(index))
+            _, first, codes[:, number] = np.unique(sums, return_index=True, return_inverse=True)
+            values.append(X[first][:, index])
+        plain = np.setdiff1d(np.arange(X.shape[1]), np.concatenate([[], *columns]))
+        return cls(X[:, plain].astype(np.float32), codes, plain, columns, values)
+
+    def _check_state(self) -> None:
+        if sorted(np.concatenate([self.plain, *self.columns]).tolist()) != [*range(self.shape[1])]:
+            raise ValueError("has not each of its columns once")
+        for column, index, values in zip(self.codes.T, self.columns, self.values, strict=True):
+            if values.shape[1] != len(index) or column.max(initial=-1) >= len(values):
+                raise ValueError("has codes without values")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return len(self.numbers), len(self.plain) + sum(map(len, self.columns))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, tuple):
+            return self[rows[0]].columns_of(np.asarray(rows[1]))
+        return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
+
+    def copy(self) -> Self:
+        """Return rows that share no numbers with these."""
+        return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
+
+    def toarray(self) -> Doubles:
+        """Return all numbers."""
+        return self.columns_of(np.arange(self.shape[1]))
+
+    def columns_of(self, index: Integers) -> Doubles:
+        """Return the numbers in some columns."""
+        X = np.empty((len(self), len(index)))
+        here = np.isin(index, self.plain)
+        X[:, here] = self.numbers[:, np.searchsorted(self.plain, index[here])]
+        for codes, columns, values in zip(self.codes.T, self.columns, self.values, strict=True):
+            here = np.isin(index, columns)
+            if here.any():
+                X[:, here] = values[:, np.searchsorted(columns, index[here])][codes]
+        return X
+
+    def codes_of(self, X: Doubles) -> NDArray[np.int32]:
+        """Return the codes (n, g) of other rows, -1 for values that these rows do not have."""
+        codes = np.empty((len(X), len(self.columns)), np.int32)
+        for number, (index, values) in enumerate(zip(self.columns, self.values, strict=True)):
+            known = {row.tobytes(): code for code, row in enumerate(values)}
+            part = np.ascontiguousarray(X[:, index], dtype=np.float64)
+            codes[:, number] = [known.get(row.tobytes(), -1) for row in part]
+        return codes
