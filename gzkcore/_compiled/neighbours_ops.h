@@ -88,24 +88,36 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
         }
 }
 
+/* Subtract from row j of S, in `count` vectors from column l on, what the rows of U before it tell. */
+GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdiff_t width, const int count)
+{
+    VEC sums[4];
+    GZK_UNROLL
+    for (int v = 0; v < count; v++) sums[v] = *(const MEM *)(S + j * width + l + v * LANES);
+    for (ptrdiff_t k = 0; k < j; k++)
+        GZK_UNROLL
+        for (int v = 0; v < count; v++)
+            sums[v] -= S[k * width + j] * *(const MEM *)(S + k * width + l + v * LANES);
+    GZK_UNROLL
+    for (int v = 0; v < count; v++) *(MEM *)(S + j * width + l + v * LANES) = sums[v];
+}
+
 /* g = U^-1 e for S = U^T U, which overwrites S; e the last unit vector. A row's pivot is what the rows
  * before it leave of it, and where R is positive semidefinite its own noise at least: a neighbour of
  * which not even that is left, by rounding or since features are off, tells nothing and is left out. */
 static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t width,
                                              const REAL *noise, REAL *g)
 {
-    for (ptrdiff_t k = 0; k < count; k++) {
-        REAL *row = S + k * width;
-        int told = row[k] >= noise[k];
-        REAL scale = 1 / (REAL)sqrt((double)(told ? row[k] : noise[k]));
-        for (ptrdiff_t l = k / LANES * LANES; l < width; l += LANES)
-            *(MEM *)(row + l) *= told ? scale : 0;
-        for (ptrdiff_t j = k + 1; told && j < count; j++) {
-            REAL factor = row[j];
-            for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES)
-                *(MEM *)(S + j * width + l) -= factor * *(const MEM *)(row + l);
-        }
-        row[k] = scale;
+    for (ptrdiff_t j = 0; j < count; j++) {
+        REAL *row = S + j * width;
+        ptrdiff_t l = j / LANES * LANES;
+        for (; l + 4 * LANES <= width; l += 4 * LANES) NAME(gzk_subtract_rows)(S, j, l, width, 4);
+        for (; l + 2 * LANES <= width; l += 2 * LANES) NAME(gzk_subtract_rows)(S, j, l, width, 2);
+        for (; l < width; l += LANES) NAME(gzk_subtract_rows)(S, j, l, width, 1);
+        int told = row[j] >= noise[j];
+        REAL scale = 1 / (REAL)sqrt((double)(told ? row[j] : noise[j]));
+        for (l = j / LANES * LANES; l < width; l += LANES) *(MEM *)(row + l) *= told ? scale : 0;
+        row[j] = scale;
     }
     for (ptrdiff_t l = 0; l < width; l++) g[l] = 0;
     g[count - 1] = S[(count - 1) * width + count - 1];

@@ -189,8 +189,9 @@ class NearRows:
 
     def _weights(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         """Return a for each new row and the variance of an observation there, over the scale."""
-        some, at = np.unique(places, return_inverse=True)
-        at = at.reshape(places.shape)  # NumPy before 2.1
+        some, numbers = np.unique(places), np.empty(self.X.shape[0], np.int32)
+        numbers[some] = np.arange(len(some))
+        at = numbers[places]
         old, noise = as_double(dense(self.X[some])), self._noise_of(some)
         if self._one is not None:
             pairs: Any = [Pairs.of(self.kernel, rows, self._dtype, self._one) for rows in (X, old)]

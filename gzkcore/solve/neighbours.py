@@ -244,7 +244,7 @@ class SparseFactor:
 
 
 def given_near(
-    new: Pairs, old: Pairs, places: Integers, alpha: float, noise: Doubles, dtype: Any
+    new: Pairs, old: Pairs, places: Integers | Numbers, alpha: float, noise: Doubles, dtype: Any
 ) -> tuple[Doubles, Doubles]:
     """Return how new rows depend on the old ones at some places, (n_new, m), and their variances.
 
