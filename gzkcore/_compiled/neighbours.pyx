@@ -21,7 +21,7 @@ Layout     values (n, m + 1): G by row, the diagonal last; neighbours (n, m), th
 from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, sqrtf
 from libc.string cimport memcpy
 
 from .checks cimport agree, inside, rising
@@ -38,6 +38,97 @@ cdef enum:
 ctypedef fused element:
     float
     double
+
+
+# ---- the tree
+
+
+cdef void split(float* keys, int* rows, Py_ssize_t count, Py_ssize_t last) noexcept nogil:
+    """Reorder rows so that no key up to place `last` is larger than one after it."""
+    cdef Py_ssize_t low = 0, high = count - 1, i, j
+    cdef float a, b, c, pivot, key
+    cdef int row
+    while low < high:
+        a, b, c = keys[low], keys[(low + high) // 2], keys[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while keys[j] > pivot:
+                j -= 1
+            if i <= j:
+                key = keys[i]
+                row = rows[i]
+                keys[i] = keys[j]
+                rows[i] = rows[j]
+                keys[j] = key
+                rows[j] = row
+                i += 1
+                j -= 1
+        if last <= j:
+            high = j
+        elif last >= i:
+            low = i
+        else:
+            break
+
+
+cdef void halve(const float* X, Py_ssize_t n, Py_ssize_t d, const float* gaps, Py_ssize_t n_codes,
+                float* box, float* keys, int* rows, Py_ssize_t count) noexcept nogil:
+    """Reorder the rows of a node so that its halves lie apart along the widest column.
+
+    Rows from n on are none, and come last. Codes that differ are as wide as the root of their gap.
+    """
+    cdef Py_ssize_t i, k, widest = 0
+    cdef float width, most = -1
+    for k in range(d):
+        box[k] = INFINITY
+        box[d + k] = -INFINITY
+    for i in range(count):
+        if rows[i] < n:
+            for k in range(d):
+                box[k] = min(box[k], X[rows[i] * d + k])
+                box[d + k] = max(box[d + k], X[rows[i] * d + k])
+    for k in range(d):
+        width = box[d + k] - box[k]
+        if k >= d - n_codes and width > 0:
+            width = sqrtf(gaps[k - d + n_codes])
+        if width > most:
+            most = width
+            widest = k
+    for i in range(count):
+        keys[i] = X[rows[i] * d + widest] if rows[i] < n else <float> INFINITY
+    split(keys, rows, count, count // 2 - 1)
+
+
+def tree_order(
+    const float[:, ::1] X,               # IN   (n, d): numbers, then codes
+    const float[::1] gaps,               # IN   (n_codes,): the squared distance of different codes
+    int n_levels,
+    int[::1] order,                      # IN   any order, OUT (2^n_levels size,): rows by leaf
+    float[::1] keys,                     # OUT  scratch, as long
+    int n_threads,
+):
+    """Halve the rows of each node, level after level. Numbers from n on are no rows."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], n_codes = gaps.shape[0], level, node, n_nodes
+    cdef Py_ssize_t count, stride = (2 * d + PAGE) // 16 * 16
+    cdef const float* of_codes = &gaps[0] if n_codes else NULL
+    cdef float *boxes
+    agree(keys.shape[0] == order.shape[0] and n_codes <= d, "order, keys and gaps")
+    boxes = <float*> gzk_alloc(n_threads * stride * sizeof(float))
+    if boxes == NULL:
+        raise MemoryError("no memory for the scratch buffers of tree_order")
+    try:
+        for level in range(n_levels):
+            n_nodes = 1 << level
+            count = order.shape[0] // n_nodes
+            for node in prange(n_nodes, schedule="dynamic", nogil=True, num_threads=n_threads):
+                halve(&X[0, 0], n, d, of_codes, n_codes, boxes + threadid() * stride,
+                      &keys[node * count], &order[node * count], count)
+            PyErr_CheckSignals()
+    finally:
+        gzk_free(boxes)
 
 
 # ---- nearest rows before a row
@@ -249,7 +340,7 @@ def sparse_factor(
     const int[:, ::1] seen,              # IN   (n, l), from 0 to q - 1
     const double[:, ::1] noise,          # IN   (s, n + q)
     const double[:, ::1] weights,        # IN   (n + q, n_terms): w
-    const long long[:, ::1] factors,     # IN   (count, 10), (count, 4): see `fill` of products.pxd
+    const long long[:, ::1] factors,     # IN   (count, 12), (count, 4): see `fill` of products.pxd
     const double[:, ::1] numbers,
     const floating[::1] coefficients,
     floating[:, :, ::1] values,          # OUT  (s, n, m + 1)
@@ -355,7 +446,7 @@ def sparse_factor(
 def kernel_of_blocks(
     const double[:, ::1] X,              # IN   (n_blocks size, d), scaled, factor after factor
     const double[:, ::1] weights,        # IN   (n_blocks size, n_terms): w
-    const long long[:, ::1] factors,     # IN   (count, 10), (count, 4): see `fill` of products.pxd
+    const long long[:, ::1] factors,     # IN   (count, 12), (count, 4): see `fill` of products.pxd
     const double[:, ::1] numbers,
     const floating[::1] coefficients,
     floating[:, :, ::1] out,             # OUT  (n_blocks, size, size)

@@ -43,10 +43,14 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
                 const REAL sign = factor->profile == GZK_EXPONENTIAL ? -1 : 1;
                 VEC t = (VEC){0};
                 if (!factor->of_distances) t += (REAL)factor->offset;
+                const ptrdiff_t codes = factor->first + factor->dim - factor->coded;
                 for (ptrdiff_t k = factor->first; k < factor->first + factor->dim; k++) {
                     REAL own = u[k * width + j];
                     VEC other = *(const MEM *)(u + k * width + l), apart = own - other;
-                    if (!factor->of_distances) t += own * other;
+                    if (k >= codes)
+                        t += sign * ((const REAL *)factor->gaps)[k - codes]
+                             * NAME(gzk_at_most)(apart * apart, 1);
+                    else if (!factor->of_distances) t += own * other;
                     else if (factor->metric == GZK_ABSOLUTE) t += sign * NAME(gzk_magnitude)(apart);
                     else t += sign * apart * apart;
                 }

@@ -54,6 +54,8 @@ typedef struct {
     const void *c;        /* coefficients, from the constant on */
     ptrdiff_t degree, shift, base, pieces;
     double fold, offset;
+    ptrdiff_t coded;      /* so many of the columns, the last, are codes, and where two differ */
+    const void *gaps;     /* their gap is added to t */
 } gzk_factor;
 
 #define GZK_TILE 256

@@ -13,6 +13,8 @@ cdef extern from "products.h" nogil:
         const void* c
         Py_ssize_t degree, shift, base, pieces
         double fold, offset
+        Py_ssize_t coded
+        const void* gaps
     unsigned gzk_flush_denormals()
     void gzk_set_denormals(unsigned before)
     # x, shift, u: u = x + shift, for one coordinate of a tile.
@@ -36,7 +38,7 @@ cdef extern from "products.h" nogil:
 
 cdef inline int fill(
     gzk_factor* out,
-    const long long[:, ::1] factors,      # IN   (count, 10), as read here
+    const long long[:, ::1] factors,      # IN   (count, 12), as read here
     const double[:, ::1] numbers,         # IN   (count, 4): base, fold, offset, and the reach
     const floating[::1] coefficients,     # IN   of all factors
 ) except -1:
@@ -55,6 +57,8 @@ cdef inline int fill(
         out[f].shift = factors[f, 7]
         out[f].pieces = factors[f, 8]
         out[f].term = <int> factors[f, 9]
+        out[f].coded = factors[f, 10]
+        out[f].gaps = &coefficients[0] + factors[f, 11]
         out[f].base = <Py_ssize_t> numbers[f, 0]
         out[f].fold = numbers[f, 1]
         out[f].offset = numbers[f, 2]

@@ -15,7 +15,7 @@ Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tourname
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
            TILE, width) and out (I, TILE, width). The last row of a tile that is not full is
            repeated, with 0 in V. A factor of the kernel has its columns, those of the next follow:
-           `factors` (count, 10) and `numbers` (count, 4) are read by `fill`.
+           `factors` (count, 12) and `numbers` (count, 4) are read by `fill`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -193,7 +193,7 @@ def kernel_product(
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, ::1] Y_radii,         # IN   (J, count)
     const floating[:, :, ::1] V,          # IN   (J, TILE, width), width 1 or a multiple of lanes
-    const long long[:, ::1] factors,      # IN   (count, 10)
+    const long long[:, ::1] factors,      # IN   (count, 12)
     const double[:, ::1] numbers,         # IN   (count, 4), the last: how far each factor reaches
     const floating[::1] coefficients,     # IN   of all factors
     double far,                           # IN   from where on tiles are compared by differences
@@ -335,7 +335,7 @@ def kernel_matrix(
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, ::1] Y_radii,         # IN   (J, count)
     const Py_ssize_t[::1] Y_order,        # IN   (J TILE,)
-    const long long[:, ::1] factors,      # IN   (count, 10)
+    const long long[:, ::1] factors,      # IN   (count, 12)
     const double[:, ::1] numbers,         # IN   (count, 4)
     const floating[::1] coefficients,     # IN   of all factors
     double far,                           # IN   from where on tiles are compared by differences
@@ -405,8 +405,8 @@ def kernel_slopes(
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, :, ::1] A,            # IN   (I, TILE, width)
     const double[:, :, ::1] B,            # IN   (J, width, TILE)
-    const long long[:, ::1] factors,      # IN   (count, 10)
-    const long long[:, ::1] slopes,       # IN   (count, 10): their derivatives by t
+    const long long[:, ::1] factors,      # IN   (count, 12)
+    const long long[:, ::1] slopes,       # IN   (count, 12): their derivatives by t
     const double[:, ::1] numbers,         # IN   (2 count, 4): of factors, and of slopes
     const double[::1] coefficients,       # IN   of all of them
     double[:, ::1] out,                   # OUT  (I, dim), of which the caller adds the rows

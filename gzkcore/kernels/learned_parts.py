@@ -26,6 +26,7 @@ from gzkcore._util.typing import Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import dense
 
 from .base import LEARNED, Kernel
+from .coded_form import coded_form
 from .points import check_unit_norms, row_norms, unit_rows
 from .product import Product
 from .products import block_matrices, matrix_of, slope_matrix
@@ -141,8 +142,14 @@ class FixedPart(LearnedPart):
 
     def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         other = copy.copy(self)
-        matrices = [matrix_of(self._kernel, _sample(X, rows)) for rows in blocks]
-        other._matrix = np.stack(matrices)
+        form = coded_form(self._kernel, X)
+        if form is None or len(form) > 1 or len(form[0].factors) > 1 or form[0].weight != 1:
+            matrices = [matrix_of(self._kernel, _sample(X, rows)) for rows in blocks]
+            other._matrix = np.stack(matrices)
+        else:
+            rows: Any = X
+            compact = rows[blocks.ravel()].compact.reshape(*blocks.shape, -1)
+            other._matrix = block_matrices(form[0], compact, np.float64)
         return other
 
     def kernel(self, theta: Doubles) -> Kernel:
@@ -208,14 +215,19 @@ class FlatPart(LearnedPart):
         other.sample = _sample(X, rows)
         return other
 
-    def on_blocks(self, X: Rows, blocks: Integers) -> Self:
+    def on_blocks(self, X: Rows, blocks: Integers) -> "FlatPart":
+        if coded_form(self.kernel(np.zeros(self.low.size)), X) is not None:
+            return CodedPart(self, X, blocks)
         other = copy.copy(self)
         other.sample = _sample(X, blocks.ravel()).reshape(*blocks.shape, -1)
         other.mean = other.sample[:, :1]
-        within = other.sample[..., self.varies].var(axis=1).mean(axis=0)
-        share = np.sqrt(self.middle.size * self._summed(within)) / self.middle
-        other.low = self.low + np.log(np.clip(share, LEAST_SHARE, 1.0))
+        other._bound(self._summed(other.sample[..., self.varies].var(axis=1).mean(axis=0)))
         return other
+
+    def _bound(self, within: Doubles) -> None:
+        """Let lengths be shorter where blocks, of these variances by group, spread less."""
+        share = np.sqrt(self.middle.size * within) / self.middle
+        self.low = self.low + np.log(np.clip(share, LEAST_SHARE, 1.0))
 
     def theta_of(self, scales: Doubles) -> Doubles:
         of_groups = np.zeros(self.middle.size)
@@ -261,26 +273,75 @@ class FlatPart(LearnedPart):
         return values
 
     def gradient(self, Q: Floats) -> Doubles:
-        W, x = Q * self.slopes, self.scaled
-        slopes: Doubles
-        if self.factor.metric == ABSOLUTE:
-            sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
-            W = W.astype(np.float64, copy=False)
-            blocks = zip(
-                *(each[None] if W.ndim == 2 else each for each in (W, x, sums)), strict=True
-            )
-            for block in blocks:
-                _learned.distance_sums(*block, n_threads(W[..., 0].size * x[0].size))
-            slopes = 2 * sums.reshape(-1, x.shape[-1]).sum(axis=0)
-        else:
-            np.einsum("...ii->...i", W)[...] = 0.0  # it adds nothing but rounding errors
-            ones = np.ones((*x.shape[:-1], 1))
-            of_x = W @ np.concatenate([x, ones], axis=-1).astype(W.dtype, copy=False)
-            of_x, x = of_x.reshape(-1, of_x.shape[-1]), x.reshape(-1, x.shape[-1])
-            slopes = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
-        if self.factor.slope is not None:
-            slopes *= self.factor.slope.weight
-        return self._summed(slopes)
+        return self._summed(_slopes_of_blocks(Q * self.slopes, self.scaled, self.factor))
+
+
+def _slopes_of_blocks(W: Floats, x: Doubles, factor: Any) -> Doubles:
+    """Return the sums over all pairs of rows of W times what each scaled column adds to t.
+
+    Of one matrix W of rows x, or of blocks of such.
+    """
+    slopes: Doubles
+    if factor.metric == ABSOLUTE:
+        sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
+        W = W.astype(np.float64, copy=False)
+        blocks = zip(*(each[None] if W.ndim == 2 else each for each in (W, x, sums)), strict=True)
+        for block in blocks:
+            _learned.distance_sums(*block, n_threads(W[..., 0].size * x[0].size))
+        slopes = 2 * sums.reshape(-1, x.shape[-1]).sum(axis=0)
+    else:
+        np.einsum("...ii->...i", W)[...] = 0.0  # it adds nothing but rounding errors
+        ones = np.ones((*x.shape[:-1], 1))
+        of_x = W @ np.concatenate([x, ones], axis=-1).astype(W.dtype, copy=False)
+        of_x, x = of_x.reshape(-1, of_x.shape[-1]), x.reshape(-1, x.shape[-1])
+        slopes = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
+    if factor.slope is not None:
+        slopes *= factor.slope.weight
+    return slopes
+
+
+class CodedPart(FlatPart):
+    """The same on blocks of `CodedRows`, whose groups of columns are codes."""
+
+    def __init__(self, part: FlatPart, rows: Any, blocks: Integers) -> None:
+        vars(self).update(vars(part))
+        compact = rows[blocks.ravel()].compact.reshape(*blocks.shape, -1)
+        self.rows, self.sample = rows, compact - compact[:, :1]
+        n_numbers = rows.plain.size
+        codes = np.moveaxis(compact[..., n_numbers:], 2, 0)
+        self.differ = codes[:, :, :, None] != codes[:, :, None]
+        group_of = np.full(part.varies.size, -1)
+        group_of[part.varies] = part.group_of
+        of_codes = [group_of[columns].max() for columns in rows.columns]
+        self.group_of_columns = np.append(group_of[rows.plain], of_codes)
+        within = self.sample[..., :n_numbers].var(axis=1).mean(axis=0)
+        self._bound(self._summed_by(within, self.differ.mean(axis=(1, 2, 3)), slice(None)))
+
+    def _summed_by(self, numbers: Doubles, codes: Doubles, columns: Any) -> Doubles:
+        """Return the sums over the compact columns of each group."""
+        values, group_of = np.append(numbers, codes), self.group_of_columns[columns]
+        there = group_of >= 0
+        return np.asarray(np.bincount(group_of[there], values[there], self.middle.size), float)
+
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
+        form: Any = coded_form(self.kernel(theta), self.rows)
+        ((term, (factor,)),) = [(t, t.factors) for t in form]
+        self.factor = factor
+        self.slopes = block_matrices(term, self.sample, dtype, sloped=True)
+        self.slopes[self.slopes > STEEPEST] = 0.0
+        return block_matrices(term, self.sample, dtype)
+
+    def gradient(self, Q: Floats) -> Doubles:
+        factor: Any = self.factor
+        W, gaps = Q * self.slopes, np.asarray(factor.gaps)
+        n_numbers = len(factor.columns) - gaps.size
+        index = np.asarray(factor.columns[:n_numbers])
+        numbers = _slopes_of_blocks(W, self.sample[..., index] * factor.scale[:n_numbers], factor)
+        groups = np.asarray(factor.columns[n_numbers:]) - self.rows.plain.size
+        codes = gaps * [float(np.vdot(W, self.differ[group])) for group in groups]
+        if factor.slope is not None:
+            codes *= factor.slope.weight
+        return self._summed_by(numbers, codes, factor.columns)
 
 
 class SpherePart(LearnedPart):
@@ -359,7 +420,8 @@ class CombinedPart(LearnedPart):
     def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         other = copy.copy(self)
         pairs = zip(self.parts, self.index, strict=True)
-        other.parts = [part.on_blocks(X[:, index], blocks) for part, index in pairs]
+        here, blocks = _sample(X, blocks.ravel()), np.arange(blocks.size).reshape(blocks.shape)
+        other.parts = [part.on_blocks(here[:, index], blocks) for part, index in pairs]
         other.low = np.concatenate([part.low for part in other.parts])
         return other
 

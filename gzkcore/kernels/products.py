@@ -26,7 +26,7 @@ from .aliases import ALIASES, as_kernel
 from .base import Kernel
 from .fast_sums import FastSums
 from .points import double_pair, double_rows
-from .tile_form import DIFFERENCE, PRODUCT, Factor, Term
+from .tile_form import DIFFERENCE, PRODUCT, Factor, Term, TileForm
 from .tile_matrix import (
     DOUBLE,
     FactorArrays,
@@ -68,7 +68,14 @@ class Pairs:
         """
         kernel, X, _ = unmapped(kernel, X, None)
         form: Any = kernel.tile_form(X.shape[1])
-        if form is None or any(term.weight <= 0 for term in form):
+        return None if form is None else cls.of_form(form, X, dtype, like)
+
+    @classmethod
+    def of_form(
+        cls, form: TileForm, X: Doubles, dtype: Any, like: "Pairs | None" = None
+    ) -> "Pairs | None":
+        """Return the same for a kernel of this form."""
+        if any(term.weight <= 0 for term in form):
             return None
         known = FactorArrays.of_sum(form, X.shape[1], dtype) if like is None else like.known
         if known is None:

@@ -57,6 +57,8 @@ class Factor:
     function: Callable[[Doubles], Doubles] | None = None
     blur: float = 0.0  # the error of t in the function, if it is computed from a cosine
     noise: float = 0.0  # the error of the function's values
+    # The last columns are codes, of which different ones add this to t; only near rows have such.
+    gaps: Sequence[float] = ()
 
     @property
     def of_distances(self) -> bool:

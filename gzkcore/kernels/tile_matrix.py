@@ -29,7 +29,7 @@ WIDE = 1e5
 class FactorArrays:
     """The factors of a term, or of several, in the arrays that `_compiled/products.pyx` reads."""
 
-    factors: NDArray[np.int64]  # (count, 10), the last: the number of a factor's term
+    factors: NDArray[np.int64]  # (count, 12), see `fill` of _compiled/products.pxd
     numbers: Doubles  # (count, 4)
     coefficients: Floats
 
@@ -38,7 +38,7 @@ class FactorArrays:
         cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
     ) -> "FactorArrays | None":
         """Lay out factors one after another; return None if a table is not accurate enough."""
-        whole = np.zeros((len(factors), 10), np.int64)
+        whole = np.zeros((len(factors), 12), np.int64)
         numbers = np.zeros((len(factors), 4))
         parts: list[NDArray[Any]] = []
         first = start = 0
@@ -54,12 +54,12 @@ class FactorArrays:
                 c, degree = table.coefficients.ravel(), len(table.coefficients) - 1
             whole[number] = [
                 factor.metric, factor.profile, factor.of_distances, first, width, start, degree,
-                shift, pieces, 0,
+                shift, pieces, 0, len(factor.gaps), start + c.size,
             ]  # fmt: skip
             offset = 0.0 if factor.of_distances else factor.offset
             numbers[number] = [base, fold, offset, reaches[number]]
-            first, start = first + width, start + c.size
-            parts.append(c)
+            parts += [c, np.asarray(factor.gaps, dtype)]
+            first, start = first + width, start + c.size + len(factor.gaps)
         return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
 
     @classmethod

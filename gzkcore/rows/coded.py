@@ -75,6 +75,15 @@ class CodedRows:
         """Return rows that share no numbers with these."""
         return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
 
+    @property
+    def compact(self) -> Doubles:
+        """The numbers and the codes, beside one another."""
+        return np.concatenate([self.numbers, self.codes], axis=1, dtype=np.float64)
+
+    def compacted(self, X: Doubles) -> Doubles:
+        """Return the same of other rows, given all their numbers; -1 for values not among these."""
+        return np.concatenate([X[:, self.plain], self.codes_of(X)], axis=1)
+
     def toarray(self) -> Doubles:
         """Return all numbers."""
         return self.columns_of(np.arange(self.shape[1]))

@@ -25,7 +25,6 @@ import numpy as np
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers, Seed
-from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import (
     N_ROWS,
@@ -37,7 +36,6 @@ from gzkcore.kernels.learned import (
 )
 from gzkcore.kernels.learned_parts import LearnedPart
 from gzkcore.kernels.marginal_likelihood import NOISE_START, ConditionalCriterion, SearchPoint
-from gzkcore.kernels.products import as_double
 
 from .near_rows import NearRows
 
@@ -176,7 +174,7 @@ class _Lengths:
         The last ones, which are asked, are some of the nearest third about the centre of a block.
         """
         rng, n = np.random.default_rng(self.seed), len(self.rows.y)
-        centers = as_double(dense(self.rows.X[rng.permutation(n)[:n_blocks]]))
+        centers = self.near.columns.of(self.rows.X[rng.permutation(n)[:n_blocks]])
         blocks = self.near.nearest(centers, min(SIZE, n)).astype(np.intp)
         for rows in blocks:
             asked = rng.permutation(max(rows.size // 3, _asked(blocks)))[: _asked(blocks)]

@@ -11,7 +11,6 @@ Memory     the rows, and in single precision their scaled columns.
 """
 
 import functools
-import itertools
 import math
 from typing import Any, Self
 
@@ -23,11 +22,11 @@ from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.coded_form import coded_form, scales_of
 from gzkcore.kernels.products import Pairs, as_double, matrix_of
 from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
-from gzkcore.kernels.tile_form import TileForm
 from gzkcore.kernels.tile_rows import scaled_columns
-from gzkcore.kernels.transformed import Transformed, unmapped
+from gzkcore.kernels.transformed import unmapped
 from gzkcore.rows.coded import CodedRows
 
 from .neighbours import NO_CODES, Nearest, Numbers, given_near
@@ -35,79 +34,71 @@ from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
 
 NEW_ROWS = 1 << 14  # So many new rows are worked on at a time,
 NEAR_VALUES = 1 << 25  # and, of all their near rows, so many numbers.
-ALIKE = 1e-6  # Levels are equally far from one another up to so much.
-MATTERS = 1e-20  # Columns matter whose squared scale is a larger share of the largest.
+MATTERS = 1e-10  # Columns matter whose scale is a larger share of the largest.
 
 
-class Metric:
-    """In which columns rows are near or far: those of all factors of a kernel, scaled.
+class Columns:
+    """The columns by which a kernel compares rows, and those in which rows are near or far.
 
-    Of `CodedRows` the levels of a group that are equally far from one another remain a code, and
-    columns without influence are left out.
+    Those of `CodedRows` are numbers and codes, if the kernel lets them be.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
-    rows : ndarray or CodedRows
+        Resolved; a function of scaled columns.
+    rows : ndarray, CSR or CodedRows
 
     Attributes
     ----------
+    form : list of Term or None
+        Of the kernel on these columns.
     gaps : ndarray of shape (n_codes,)
-        The squared distances of different codes, which are the last columns.
+        The squared distances of different codes, the last of the columns in which rows are near.
     """
 
     def __init__(self, kernel: Kernel, rows: Any) -> None:
-        self._kernel, self._rows = kernel, None
-        self.gaps = NO_CODES
-        if not isinstance(rows, CodedRows) or isinstance(kernel, Transformed):
+        self._kernel, self.gaps = kernel, NO_CODES
+        form = coded_form(kernel, rows)
+        self._rows = rows if form is not None else None
+        if form is None:
             return
-        factors = [factor for term in _form(kernel, rows.shape[1]) for factor in term.factors]
-        if any(factor.power is not None for factor in factors):
-            return
-        squares = np.zeros(rows.shape[1])
-        for factor in factors:
-            of_factor = slice(None) if factor.columns is None else list(factor.columns)
-            squares[of_factor] += np.square(factor.scale)
-        squares /= len(_form(kernel, rows.shape[1]))
-        heights = [
-            np.square(values) @ squares[index]
-            for values, index in zip(rows.values, rows.columns, strict=True)
-        ]
-        alike = [np.ptp(each) <= ALIKE * each.max() for each in heights]
-        self._coded = np.flatnonzero(alike)
-        self.gaps = np.array([2 * heights[group].mean() for group in self._coded])
-        index = np.concatenate([rows.plain, *itertools.compress(rows.columns, np.invert(alike))])
-        self._plain = index[squares[index] > MATTERS * squares.max()].astype(np.intp)
-        self._rows, self._scales = rows, np.sqrt(squares[self._plain])
+        self.form = form
+        scales, gaps = scales_of(kernel, rows)
+        self._numbers = np.flatnonzero(scales > MATTERS * scales.max(initial=0.0))
+        self._codes = rows.plain.size + np.flatnonzero(gaps)
+        self._scales, self.gaps = scales[self._numbers], gaps[gaps > 0]
 
     def of(self, X: Any) -> Doubles:
-        """Return the columns of some rows, in which they are near or far."""
-        rows = self._rows
-        if rows is None:
-            return scaled(self._kernel, as_double(dense(X)))
-        codes = X.codes if isinstance(X, CodedRows) else rows.codes_of(X)
-        numbers = X.columns_of(self._plain) if isinstance(X, CodedRows) else X[:, self._plain]
-        columns = [numbers * self._scales, codes[:, self._coded]]
-        return np.ascontiguousarray(np.concatenate(columns, axis=1))
+        """Return the columns of rows by which the kernel compares them."""
+        if self._rows is None:
+            return as_double(dense(X))
+        return X.compact if isinstance(X, CodedRows) else self._rows.compacted(as_double(dense(X)))
+
+    def pairs(self, columns: Doubles, dtype: Any, like: Pairs | None = None) -> Pairs | None:
+        """Return the compiled kernel at pairs of rows, given their columns."""
+        if self._rows is None:
+            return Pairs.of(self._kernel, columns, dtype, like)
+        return Pairs.of_form(self.form, columns, dtype, like)
+
+    def scaled(self, columns: Doubles) -> Doubles:
+        """Return the columns in which rows are near or far, of these columns."""
+        if self._rows is None:
+            return scaled(self._kernel, columns)
+        parts = [columns[:, self._numbers] * self._scales, columns[:, self._codes]]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def scaled(kernel: Kernel, X: Doubles) -> Doubles:
     """Return the columns of all factors of a kernel, scaled, in which rows are near or far."""
     kernel, X, _ = unmapped(kernel, X, None)
-    form = _form(kernel, X.shape[1])
-    parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
-    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))
-
-
-def _form(kernel: Kernel, width: int) -> TileForm:
-    form = kernel.tile_form(width)
+    form = kernel.tile_form(X.shape[1])
     if form is None:
         raise ValueError(
             f"kernel={kernel!r} has no scaled columns, in which rows are near or far; use a kernel "
             "with lengthscales, or a product or sum of such"
         )
-    return form
+    parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))
 
 
 class NearRows:
@@ -137,12 +128,15 @@ class NearRows:
         least = self.alpha * (1.0 if noise is None else float(noise.min()))
         single = least >= LEAST_IN_SINGLE * max(largest, 1.0)
         self._dtype = np.dtype(np.float32 if single else np.float64)
-        self._one = Pairs.of(kernel, one, self._dtype)
+        self.columns = Columns(kernel, X)
+        self._one = self.columns.pairs(self.columns.of(X[:1]), self._dtype)
+        if self._one is None:
+            self.columns = Columns(kernel, None)
 
     @functools.cached_property
-    def _index(self) -> tuple[Metric, Nearest]:
-        metric = Metric(self.kernel, self.X)
-        return metric, Nearest(metric.of(self.X), metric.gaps)
+    def _index(self) -> Nearest:
+        columns = self.columns
+        return Nearest(columns.scaled(columns.of(self.X)), columns.gaps)
 
     def indexed(self) -> Self:
         """Return the rows with their index, which is made at the first search."""
@@ -160,13 +154,13 @@ class NearRows:
         mean, variance = np.empty((X.shape[0], self.y.shape[1])), np.empty(X.shape[0])
         for start in range(0, X.shape[0], NEW_ROWS):
             part = slice(start, start + NEW_ROWS)
-            rows = as_double(dense(X[part]))
+            rows = self.columns.of(X[part])
             mean[part], variance[part] = self._given(rows, self.nearest(rows, self.count))
         return mean, variance
 
     def left_out(self, rows: Integers) -> tuple[Doubles, Doubles]:
         """Return the same of some thousands of the rows, each given its nearest others."""
-        X, count = as_double(dense(self.X[rows])), min(self.count + 1, self.X.shape[0])
+        X, count = self.columns.of(self.X[rows]), min(self.count + 1, self.X.shape[0])
         places = self.nearest(X, count)
         others = places != rows[:, None]
         others[others.all(axis=1), -1] = False  # copies of a row may hide it
@@ -174,9 +168,8 @@ class NearRows:
         return mean, variance + self._noise_of(rows) - self.alpha
 
     def nearest(self, X: Doubles, count: int) -> Numbers:
-        """Return the numbers (n, count) of the rows nearest to each row of X."""
-        metric, index = self._index
-        return index.to(metric.of(X), count)
+        """Return the numbers (n, count) of the rows nearest to other rows, given their columns."""
+        return self._index.to(self.columns.scaled(X), count)
 
     def _given(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         mean, variance = np.empty((len(X), self.y.shape[1])), np.empty(len(X))
@@ -192,9 +185,10 @@ class NearRows:
         some, numbers = np.unique(places), np.empty(self.X.shape[0], np.int32)
         numbers[some] = np.arange(len(some))
         at = numbers[places]
-        old, noise = as_double(dense(self.X[some])), self._noise_of(some)
+        old, noise = self.columns.of(self.X[some]), self._noise_of(some)
         if self._one is not None:
-            pairs: Any = [Pairs.of(self.kernel, rows, self._dtype, self._one) for rows in (X, old)]
+            dtype, one = self._dtype, self._one
+            pairs: Any = [self.columns.pairs(rows, dtype, one) for rows in (X, old)]
             return given_near(pairs[0], pairs[1], at, self.alpha, noise, self._dtype)
         # The kernel has no accurate table, or too many factors: one row after the other.
         weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha
@@ -243,7 +237,7 @@ class NearRows:
                 )
             variances = np.einsum("ipc,ce,ipe->ip", directions, prior, directions)
         with limit_blas(1):
-            for i, here in enumerate(self.nearest(X, self.count)):
+            for i, here in enumerate(self.nearest(self.columns.of(X), self.count)):
                 x, old = X[i : i + 1], as_double(dense(self.X[here]))
                 root = self._root(matrix_of(self.kernel, old), self._noise_of(here))
                 slopes = gradients(self.kernel, x, old, solve_factored(root, self.y[here]))

@@ -23,27 +23,22 @@ LEAF = 32  # A leaf of the tree has at most so many rows.
 MOST_SEEN = 255  # A row has at most so many neighbours: places in a row of G or B are bytes.
 
 
-def tree_order(X: Doubles, gaps: Doubles = NO_CODES) -> tuple[Integers, int]:
+def tree_order(X: Floats, gaps: Doubles = NO_CODES) -> tuple[Integers, int]:
     """Order rows so that near ones are together: halved along the widest column, again and again.
 
     The last columns are codes, and a column of different ones is as wide as the root of its gap.
     Return the order (n_leaves * size,), in which numbers from n on are no rows, and the size.
     """
-    n, first = X.shape[0], X.shape[1] - gaps.size
+    n = len(X)
     levels = max(0, math.ceil(math.log2(n / LEAF)))
     size = -(-n // 2**levels)
-    order = np.arange(size << levels)
-    for level in range(levels):
-        parts = order.reshape(1 << level, -1)
-        here = X[np.minimum(parts, n - 1)]
-        widths = np.ptp(here, axis=1)
-        widths[:, first:] = np.where(widths[:, first:] > 0, np.sqrt(gaps), 0.0)
-        widest = np.argmax(widths, axis=1)
-        keys = np.take_along_axis(here, widest[:, None, None], axis=2)[:, :, 0]
-        keys[parts >= n] = np.inf
-        halves = np.argpartition(keys, parts.shape[1] // 2 - 1, axis=1)
-        order = np.take_along_axis(parts, halves, axis=1)
-    return order.reshape(-1), size
+    order: Numbers = np.arange(size << levels, dtype=np.int32)
+    keys: Floats = np.empty(order.size, np.float32)
+    _neighbours.tree_order(
+        np.ascontiguousarray(X, np.float32), gaps.astype(np.float32), levels, order, keys,
+        n_threads(),
+    )  # fmt: skip
+    return order.astype(np.intp), size
 
 
 @dataclass(frozen=True)
@@ -64,14 +59,15 @@ class Neighbours:
     def of(cls, X: Doubles, count: int, rng: np.random.Generator) -> "Neighbours":
         """Return the neighbours of the rows of X (n, d)."""
         n = len(X)
-        order, size = tree_order(X)
+        centred = X - np.median(X, axis=0)
+        order, size = tree_order(centred)
         valid = order < n
         rows = np.minimum(order, n - 1)
         ranks: Numbers = rng.permutation(n)[rows].astype(np.int32)
         ranks[~valid] = np.iinfo(np.int32).max
         table: Numbers = np.empty((order.size, min(count, n - 1, MOST_SEEN)), np.int32)
         _neighbours.nearest_before(
-            *_boxes(X[rows] - np.median(X, axis=0), ranks, size),
+            *_boxes(centred[rows], ranks, size),
             ranks, order.size, table, n_threads(),
         )  # fmt: skip
         if not valid.all():
@@ -95,9 +91,9 @@ def _heap(leaves: Any) -> Any:
     return np.concatenate([levels[-1], *levels[::-1]])
 
 
-def _boxes(X: Doubles, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbers]:
+def _boxes(X: Floats, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbers]:
     """Return the leaves of a tree, the corners of its boxes, and the first rank in each of them."""
-    leaves = X.astype(np.float32).reshape(-1, size, X.shape[1])
+    leaves = X.astype(np.float32, copy=False).reshape(-1, size, X.shape[1])
     corners = np.stack([_heap(leaves.min(axis=1)), -_heap(-leaves.max(axis=1))], axis=1)
     first_rank = _heap(ranks.reshape(-1, size).min(axis=1))
     return np.ascontiguousarray(leaves.transpose(0, 2, 1)), corners, first_rank
@@ -163,13 +159,14 @@ class Nearest:
     """
 
     def __init__(self, rows: Doubles, gaps: Doubles = NO_CODES) -> None:
-        order, size = tree_order(rows, gaps)
-        self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
-        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
         self._center = np.median(rows, axis=0)
         self._center[rows.shape[1] - gaps.size :] = 0.0
         self._gaps: Floats = gaps.astype(np.float32)
-        self._boxes = _boxes(rows[self._rows] - self._center, self._ranks, size)
+        centred = (rows - self._center).astype(np.float32)
+        order, size = tree_order(centred, gaps)
+        self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
+        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
+        self._boxes = _boxes(centred[self._rows], self._ranks, size)
 
     def to(self, X: Doubles, count: int) -> Numbers:
         """Return the numbers (n, count) of the rows that are nearest to each row of X."""

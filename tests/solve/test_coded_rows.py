@@ -1,0 +1,89 @@
+"""Rows with codes against the same rows as arrays: where categories have a column for each level, all numbers agree."""
+
+import numpy as np
+import pytest
+
+from gzkcore import Laplacian, Matern, NearKernelRidge, Product
+from gzkcore.kernels.learned import Examples
+from gzkcore.rows.coded import CodedRows
+from gzkcore.solve.near_lengths import _Lengths
+from gzkcore.solve.near_rows import NearRows
+
+GROUPS = [np.arange(3, 7), np.arange(8, 13)]
+OF_COLUMNS = np.array([0, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 5, 5])
+
+
+def table(n, seed=0):
+    """Return rows with four columns of numbers and two categories, and targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 13)).astype(np.float32).astype(float)
+    for group in GROUPS:
+        X[:, group] = np.eye(len(group))[rng.integers(0, len(group), n)]
+    y = np.sin(2 * X[:, 0]) + X[:, 3] * X[:, 1] - X[:, 9] + 0.1 * rng.standard_normal(n)
+    return X, y
+
+
+def lengths(of_levels=1.4):
+    scales = np.linspace(0.8, 2, 13)
+    for group in GROUPS:
+        scales[group] = of_levels
+    return scales
+
+
+def test_rows_with_codes_are_the_same_rows():
+    X, _ = table(50)
+    coded = CodedRows.of(X, GROUPS)
+    assert coded.shape == (50, 13)
+    assert coded.codes.shape == (50, 2)
+    np.testing.assert_array_equal(coded.toarray(), X)
+    np.testing.assert_array_equal(coded[[7, 3]].toarray(), X[[7, 3]])
+    np.testing.assert_array_equal(coded[:, [9, 0, 4]], X[:, [9, 0, 4]])
+    np.testing.assert_array_equal(coded.compacted(X), coded.compact)
+    X[:, GROUPS[1]] = 0.0
+    assert (coded.codes_of(X)[:, 1] == -1).all()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-9])  # single precision, and double
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern(1.5, lengths()),
+        Matern(np.inf, lengths()),
+        Laplacian(lengths()),
+        Product([(range(7), Matern(0.5, lengths()[:7])), (range(7, 13), Matern(2.5, lengths()[7:]))]),
+        Matern(1.5, np.linspace(1, 2, 13)),  # levels that are not equally far from one another
+    ],
+    ids=["Matern", "Gaussian", "Laplacian", "Product", "levels"],
+)  # fmt: skip
+def test_predictions_of_rows_with_codes_are_those_of_the_array(kernel, alpha):
+    X, y = table(400)
+    new, _ = table(60, 1)
+    near = [NearRows(kernel, rows, y[:, None], None, alpha, 30) for rows in (X, CodedRows.of(X, GROUPS))]  # fmt: skip
+    for plain, coded in zip(near[0].predict(new), near[1].predict(new), strict=True):
+        np.testing.assert_allclose(coded, plain, rtol=2e-3 if alpha > 1e-3 else 1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "template", [Matern(1.5, "learn"), Laplacian("learn"), Matern(2.5, lengths())]
+)
+def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template):
+    X, y = table(300)
+    values = []
+    for rows in (X, CodedRows.of(X, GROUPS)):
+        examples = Examples(rows, y[:, None], None, None, OF_COLUMNS)
+        began = _Lengths.first(examples.part(template, np.arange(200)), examples, None, 0)
+        new = began.refined(20)
+        values.append(np.append(new.point.theta, [new.point.value, new.loss]))
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_learner_takes_rows_with_codes():
+    X, y = table(500)
+    models = [
+        NearKernelRidge(Matern(1.5, lengths()), 0.1, random_state=0, trend=[0, 1]).fit(rows, y)
+        for rows in (X, CodedRows.of(X, GROUPS))
+    ]
+    plain, coded = (model.predict(X[:20], return_std=True) for model in models)
+    np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
+    models[1].update(X[:3] + 0.5, y[:3])
+    assert models[1].X_fit_.shape == (503, 13)
