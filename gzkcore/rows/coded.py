@@ -40,12 +40,14 @@ class CodedRows:
     def of(cls, X: Doubles, columns: Sequence[Integers]) -> "CodedRows":
         """Return rows with these groups of columns; other numbers are rounded to single precision.
 
-        Equal values of a group have equal sums with random weights.
+        Equal values of a group have equal sums with random weights. They are added column by
+        column: a matrix product rounds its last rows differently.
         """
         codes, values = np.empty((len(X), len(columns)), np.int32), []
         rng = np.random.default_rng(0)
         for number, index in enumerate(columns):
-            sums = X[:, index] @ rng.standard_normal(len(index))
+            pairs = zip(index, rng.standard_normal(len(index)), strict=True)
+            sums = sum(weight * X[:, column] for column, weight in pairs)
             _, first, codes[:, number] = np.unique(sums, return_index=True, return_inverse=True)
             values.append(X[first][:, index])
         plain = np.setdiff1d(np.arange(X.shape[1]), np.concatenate([[], *columns]))

@@ -43,6 +43,16 @@ def test_rows_with_codes_are_the_same_rows():
     assert (coded.codes_of(X)[:, 1] == -1).all()
 
 
+@pytest.mark.parametrize("n", [1000, 1001, 1003, 20_011])
+def test_a_level_of_random_signs_has_one_code_in_all_rows(n):
+    rng = np.random.default_rng(0)
+    levels = rng.choice([-1.0, 1.0], (300, 128)) / np.sqrt(128)
+    X = levels[rng.integers(0, 300, n)]
+    coded = CodedRows.of(X, [np.arange(128)])
+    assert len(coded.values[0]) == len(np.unique(X, axis=0))
+    np.testing.assert_array_equal(coded.codes_of(X), coded.codes)
+
+
 @pytest.mark.parametrize("alpha", [0.1, 1e-9])  # single precision, and double
 @pytest.mark.parametrize(
     "kernel",
