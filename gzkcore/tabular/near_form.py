@@ -29,10 +29,9 @@ from .form import Form
 from .report import Candidate, plain_name
 from .table_encoder import Groups
 from .table_rows import TableRows
-from .trials import TOL, Trials
+from .trials import TOL, WORTH_A_STEP, Trials
 
-NUMBERS = 50, 150, 300  # Numbers of near rows are tried from the first on,
-WORTH_MORE = 0.995  # as long as the error falls below this share.
+NUMBERS = 50, 150, 300  # Numbers of near rows are tried as long as the error falls.
 HELD_OUT = 2000  # So many rows are held out at most.
 ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on.
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
@@ -130,7 +129,7 @@ class NearForms:
             best = min(found, key=_error)
         for larger in numbers[1:]:
             more = self._tried(best.candidate.kernel, replace(best.form, near=larger), None)
-            if more.candidate.error > WORTH_MORE * best.candidate.error:
+            if more.candidate.error > WORTH_A_STEP * best.candidate.error:
                 break
             best = more
         return best

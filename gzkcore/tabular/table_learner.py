@@ -74,6 +74,7 @@ CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
 SECONDS = 600.0  # The final fit may take so long if no budget is given.
 ENCODED_ROWS = 500  # So many rows tell whether skewed columns are better encoded by logarithms.
 LEARNED_NOTHING = 0.995  # With a larger share of the mean's error, the mean is predicted.
+HARDLY_WORSE = 1.01  # Centres and features take longer than near rows with so many times the error.
 FEWEST_FOR_RATE = 100  # Half of fewer rows to fit to don't tell what twice as many would bring.
 APPROXIMATES = (
     "The errors by which it was chosen are those of the whole kernel, which this model "
@@ -364,7 +365,7 @@ class TableLearner(BaseEstimator):
             chosen = NearTrial(best.kernel, form, best)
             if self.form == AUTO and near.may_be_better():
                 other, expected = near.best(), expected_error(trials, best, form, table.n_all)
-                if other.candidate.error < expected:
+                if other.candidate.error < (1.0 if form.is_whole else HARDLY_WORSE) * expected:
                     chosen = other
                     why = (
                         f"{other.sentence()}. Their error is {other.candidate.error:#.3g}; that of "
