@@ -107,7 +107,7 @@ class NearKernelRidge(WithKernel, Regressor):
     through a few hundred of the rows. Where alpha is 1e-4 or more, it is done in single precision.
     Memory: the rows, and their scaled columns in single precision.
 
-    Lengths and alpha maximise the product of p(y_i | its near rows) over a thousand rows i, in
+    Lengths and alpha maximise the product of p(y_i | its near rows) over some thousand rows i, in
     blocks that share their near rows (Vecchia 1988; Stein, Chi, Welty 2004), with the priors of
     `learn_kernel`. Unlike lengths that are learned from rows drawn at random they know what happens
     between neighbours.
