@@ -334,11 +334,11 @@ class CodedPart(FlatPart):
     def gradient(self, Q: Floats) -> Doubles:
         factor: Any = self.factor
         W, gaps = Q * self.slopes, np.asarray(factor.gaps)
-        n_numbers = len(factor.columns) - gaps.size
-        index = np.asarray(factor.columns[:n_numbers])
-        numbers = _slopes_of_blocks(W, self.sample[..., index] * factor.scale[:n_numbers], factor)
-        groups = np.asarray(factor.columns[n_numbers:]) - self.rows.plain.size
-        codes = gaps * [float(np.vdot(W, self.differ[group])) for group in groups]
+        index, groups = np.split(np.asarray(factor.columns), [len(factor.columns) - gaps.size])
+        scaled = self.sample[..., index] * factor.scale[: index.size]
+        numbers = _slopes_of_blocks(W, scaled, factor) if index.size else index
+        differ = self.differ[groups - self.rows.plain.size]
+        codes = gaps * [float(np.vdot(W, different)) for different in differ]
         if factor.slope is not None:
             codes *= factor.slope.weight
         return self._summed_by(numbers, codes, factor.columns)

@@ -97,3 +97,15 @@ def test_a_learner_takes_rows_with_codes():
     np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
     models[1].update(X[:3] + 0.5, y[:3])
     assert models[1].X_fit_.shape == (503, 13)
+
+
+@pytest.mark.parametrize("template", [Matern(1.5, "learn"), Laplacian("learn")])
+def test_a_table_of_categories_alone(template):
+    X, y = table(300)
+    X, groups = X[:, np.concatenate(GROUPS)], [np.arange(4), np.arange(4, 9)]
+    model = NearKernelRidge(template, n_neighbors=150, random_state=0)
+    model._groups = np.repeat([0, 1], [4, 5])
+    mean = model.fit(CodedRows.of(X, groups), y).predict(X)
+    cells = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    of_cells = np.bincount(cells, y) / np.bincount(cells)
+    assert np.std(mean - of_cells[cells]) < 0.3 * np.std(of_cells[cells])
