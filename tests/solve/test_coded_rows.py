@@ -101,11 +101,10 @@ def test_a_learner_takes_rows_with_codes():
 
 @pytest.mark.parametrize("template", [Matern(1.5, "learn"), Laplacian("learn")])
 def test_a_table_of_categories_alone(template):
-    X, y = table(300)
+    X, _ = table(300)
     X, groups = X[:, np.concatenate(GROUPS)], [np.arange(4), np.arange(4, 9)]
-    model = NearKernelRidge(template, n_neighbors=150, random_state=0)
+    f = X[:, 0] * X[:, 5] - X[:, 8]
+    model = NearKernelRidge(template, n_neighbors=60, random_state=0)
     model._groups = np.repeat([0, 1], [4, 5])
-    mean = model.fit(CodedRows.of(X, groups), y).predict(X)
-    cells = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    of_cells = np.bincount(cells, y) / np.bincount(cells)
-    assert np.std(mean - of_cells[cells]) < 0.3 * np.std(of_cells[cells])
+    model.fit(CodedRows.of(X, groups), f + 0.1 * np.random.default_rng(1).standard_normal(300))
+    assert np.abs(model.predict(X) - f).max() < 0.15
