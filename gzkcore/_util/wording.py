@@ -92,14 +92,18 @@ def as_plain(value: float, digits: int) -> str:
 
 
 def seconds_told(seconds: float) -> str:
-    """Return seconds with the digits that a clock tells reliably.
+    """Return a duration in its unit, with two digits or three: no clock tells more reliably.
 
-    >>> [seconds_told(each) for each in (0.00123, 0.26, 3.14, 1234.5)]
-    ['< 0.1', '0.3', '3.1', '1,234']
+    >>> [seconds_told(each) for each in (0.00123, 0.26, 31.4, 99.6, 1234.5, 22838.3, 1e6)]
+    ['< 0.1 s', '0.3 s', '31 s', '1.7 min', '21 min', '6.3 h', '278 h']
     """
     if seconds < 0.1:
-        return "< 0.1"
-    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
+        return "< 0.1 s"
+    size, unit = seconds, "s"
+    for larger, name in ((60, "min"), (60, "h")):
+        if size >= 99.5:
+            size, unit = size / larger, name
+    return f"{size:.1f} {unit}" if size < 9.95 else f"{size:,.0f} {unit}"
 
 
 def plain(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, seconds_told
 
 from .arguments import PICTURES, AsJson, ForcePlot, NoHatching, Width, check_new
 from .output import print_json, print_lines, print_table, progress
@@ -76,7 +76,8 @@ def _predict(plot: Path, no_hatching: bool, as_json: bool) -> dict[str, Any]:
     )
     for row in data.errors():
         methods.append(row)
-        show("  {method:<24}{rmse:7.0f} m   {r2:.3f}{seconds:9.1f} s".format(**row))
+        told = "  {method:<24}{rmse:7.0f} m   {r2:.3f}".format(**row)
+        show(f"{told}{seconds_told(row['seconds']):>11}")
     data.draw(plot, hatched=not no_hatching)
     report = data.model_.report_
     kernel = [f"Kernel: {each.what()}." for each in report.candidates if each.chosen]

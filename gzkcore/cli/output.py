@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gzkcore._util.warn import collected_warnings
-from gzkcore._util.wording import counted, in_list, named_columns, printable
+from gzkcore._util.wording import counted, in_list, named_columns, printable, seconds_told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +90,8 @@ def progress(*, lines: bool = False) -> Iterator["OnProgress"]:
             left = None if task.finished else task.time_remaining
             seconds = task.finished_time if task.finished else task.elapsed
             share = "" if task.total is None else f"{task.percentage:.0f} %, "
-            return f"{share}{seconds or 0:,.0f} s" + (f", {left:,.0f} s left" if left else "")
+            rest = f", {seconds_told(left)} left" if left else ""
+            return f"{share}{seconds_told(seconds or 0)}{rest}"
 
     stands = TextColumn("{task.fields[now]}", markup=False, table_column=Column(no_wrap=True))
     with Progress(

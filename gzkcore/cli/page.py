@@ -238,7 +238,7 @@ def _settings(result: dict[str, Any], context: Any) -> str:
         "Options by default": "; ".join(options),
         "Learner": f"{result['learner']}, {result['chosen'] or constant}",
         "Lengthscales of the encoded columns": told_lengths(result["lengthscales"]),
-        "Time": f"{seconds_told(result['seconds'])} s",
+        "Time": seconds_told(result["seconds"]),
         "Memory": f"{result['peak_memory_mb']:,.0f} MB",
         "Made": f"{now:%Y-%m-%d %H:%M %z}, with gzkcore {version('gzkcore')}",
     }

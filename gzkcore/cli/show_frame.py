@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gzkcore._util.wording import as_plain, counted, in_list, some_of
+from gzkcore._util.wording import as_plain, counted, in_list, seconds_told, some_of
 from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
@@ -219,11 +219,10 @@ def _row(method: dict[str, Any], keys: list[str], written: Callable[[float], str
     interval = f"± {written(method['plus_minus'])}"
     if error == "error_rate":
         interval = f"{100 * method['low']:.1f} to {100 * method['high']:4.1f} %"
-    seconds = method["seconds"]
     return [
         method["method"], written(method[error]), interval,
         "" if method[other] is None else f"{method[other]:z.3f}",
-        f"{seconds:.1f} s" if seconds >= 0.05 else "< 0.1 s",
+        seconds_told(method["seconds"]),
     ]  # fmt: skip
 
 

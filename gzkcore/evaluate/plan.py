@@ -141,7 +141,7 @@ class Plan:
             "",
             f"of each method the fewest features that reach {self.max_error:g}, or the most tried:",
         ]
-        header = ["method", "features", "error of the kernel", "seconds", "MB"]
+        header = ["method", "features", "error of the kernel", "time", "MB"]
         cells = [
             [
                 row["method"], f"{row['n_components']:,}", f"{row['error']:.2g}",
@@ -192,11 +192,11 @@ class Plan:
         yield (
             f"{learner}, which learns its own kernel, is expected to have an error of "
             f"{errors[0]}{unit} on new rows, after a choice of kernel and alpha of about "
-            f"{chosen} s and a fit of {seconds} s with {megabytes} MB."
+            f"{chosen} and a fit of {seconds} with {megabytes} MB."
         )
         yield ""
         yield from aligned(
-            ["model", "wrong, %" if self.classify else "error", "seconds", "MB"],
+            ["model", "wrong, %" if self.classify else "error", "time", "MB"],
             [
                 [
                     f"{forecast.size:,} {forecast.form}" if forecast.size else "whole kernel",
@@ -207,7 +207,7 @@ class Plan:
                 for forecast, error in zip(self.forecasts, errors, strict=True)
             ],
         )
-        yield "seconds: of the fit alone, after the choice"
+        yield "time: of the fit alone, after the choice"
         if not self.classify:
             yield "error: root mean squared, in units of y"
 

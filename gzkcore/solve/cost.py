@@ -240,7 +240,7 @@ class WholeCost:
         seconds = seconds_told(self.seconds)
         more = "" if more == "about" and seconds.startswith("<") else f"{more} "
         steps = counted(self.n_iter, "step")
-        return f"{more}{seconds} s ({steps}) and {self.megabytes:,.0f} MB"
+        return f"{more}{seconds} ({steps}) and {self.megabytes:,.0f} MB"
 
 
 def cost_of(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Integers
-from gzkcore._util.wording import as_plain, counted
+from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.held_out import TrainTest
@@ -140,12 +140,12 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
     if expected > seconds:
         expected, about = trials.seconds_of(best, n), "about"
     fits = room.whole()
-    takes = f"; this last fit takes {about} {as_plain(expected, 1)} s" if expected >= 0.1 else ""
+    takes = f"; this last fit takes {about} {seconds_told(expected)}" if expected >= 0.1 else ""
     how = ", in linear time" if expects_linear_time(best.kernel, trials.X, n) else ""
     what = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
     if fits and expected <= seconds:
         return whole, what
-    why = f"since the whole kernel would take about {expected:,.1f} s."
+    why = f"since the whole kernel would take about {seconds_told(expected)}."
     if not fits:
         why = "since there is no room for the whole kernel."
     share = 1.0 if expected <= seconds else seconds / expected

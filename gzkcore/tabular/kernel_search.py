@@ -120,7 +120,7 @@ def choose_kernel(
         lessons.add("Gaussian, nearly linear", _nearly_linear(trials))
     seconds = time.perf_counter() - began
     trials.report.say(
-        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
+        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)}."
     )
     learns = kernel is None or (asks_targets(kernel) and hasattr(kernel, "with_lengths"))
     either, shorter = ((-1, 1), (-1,)) if learns else ((), ())

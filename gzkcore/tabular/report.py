@@ -56,7 +56,7 @@ class Candidate:
 
     def __str__(self) -> str:
         mark, (error, alpha, rows, name) = ">" if self.chosen else " ", self.cells()
-        return f"{mark}{error:>8} {alpha:>9} {seconds_told(self.seconds):>8} s {rows:>7}   {name}"
+        return f"{mark}{error:>8} {alpha:>9} {seconds_told(self.seconds):>10} {rows:>7}   {name}"
 
     def cells(self) -> tuple[str, str, str, str]:
         """Return error, alpha, number of rows and name, as the report's table has them."""

@@ -233,7 +233,7 @@ class TableLearner(BaseEstimator):
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
         took = seconds_told(time.perf_counter() - start)
-        report.say(f"The fit took {took} s in total.", "time")
+        report.say(f"The fit took {took} in total.", "time")
         self._report = report
 
     def _checked_settings(self) -> tuple[float, Kernel | None]:

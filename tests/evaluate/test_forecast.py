@@ -169,5 +169,5 @@ def test_the_time_of_the_choice_is_told_beside_that_of_the_fit():
     first = found.forecasts[0]
     assert first.choice_seconds > first.seconds
     assert "after a choice of kernel and alpha of about " in str(found)
-    assert "seconds: of the fit alone, after the choice" in str(found)
+    assert "time: of the fit alone, after the choice" in str(found)
     assert "standardised columns are in standard deviations" in str(found)
