@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
 _REPEATED = re.compile(r"(?<![\w.+-])([\d.e+-]+)(?:, \1(?=[,\]])){3,}")
+LONG = 60.0  # Work that is expected to take more seconds is announced.
 _JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji
 
 

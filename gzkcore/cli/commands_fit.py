@@ -27,7 +27,7 @@ from .arguments import (
     reads_a_table,
     used_kinds,
 )
-from .output import collected_notes, drawn, options_named, print_json, progress
+from .output import HELD_OUT, collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
@@ -225,10 +225,9 @@ def fit(
     most = learner["max_memory"]
     with (
         options_named(drops=True, most_bytes=most),
-        progress() as report,
+        progress({HELD_OUT: f"; {model} is saved, and Ctrl-C leaves out the test"}) as report,
         collected_notes() as notes,
     ):
-        report("starting", None)
         from .fit_frame import fit_frame
         from .frame_rows import read_rows
         from .inputs import place_names

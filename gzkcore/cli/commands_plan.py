@@ -108,6 +108,7 @@ def plan(
         X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
         if asked.sphere:
             chosen = _scaled(chosen, X)
+        report("planning", None)
         result = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,

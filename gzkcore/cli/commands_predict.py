@@ -25,6 +25,10 @@ from .output import (
 )
 
 UNLIKE = 1e-6  # a larger relative difference from the size asked for of cells is reported
+PREDICTING, SOLVING = "predicting", "solving for standard deviations"
+# FEW rows are predicted first, more than those whose standard deviations are exact and slow. Then
+# MORE times as many at a time, up to MOST, while that takes less than QUICK seconds.
+FEW, MORE, MOST, QUICK = 128, 8, 1 << 19, 2.0
 MOST_NEW = 4  # more new columns are not named one by one
 OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # endings of files of text
 
@@ -195,17 +199,17 @@ def _predict_table(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
-    n_rows = 0
+    n_rows, before = 0, 0.0
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
         rows: Any = inputs.read(table, n_rows, piece)
         n_rows += len(rows)
-        return predictor(rows)
+        return predictor(rows, report, before, table.done)
 
-    with options_named(drops=False, columns=False), progress() as report:
+    with options_named(drops=False, columns=False), progress(predictor.remedies) as report:
         for done in table.append(inputs.columns, compute, new, output):
-            report("predicting", done)
+            before = done
     notes += table.notes
     return {"rows": n_rows}
 
@@ -213,9 +217,7 @@ def _predict_table(
 def _predict_grid(
     model: Path, step: float, window: str | None, output: Path, predictor: "_Predictor"
 ) -> dict[str, Any]:
-    import numpy as np
-
-    from .grid import CELLS_AT_A_TIME, check_grid_output, grid_of, window_asked, write_grid
+    from .grid import check_grid_output, grid_of, window_asked, write_grid
     from .inputs import rows_at
 
     known, new = predictor.fitted.table_, predictor.new
@@ -230,12 +232,8 @@ def _predict_grid(
         )
     labels = hasattr(predictor.fitted, "classes_")
     check_grid_output(output, labels, list(new), predictor.force)
-    places, parts = cells.places, []
-    with progress() as report:
-        for end in range(CELLS_AT_A_TIME, len(places) + CELLS_AT_A_TIME, CELLS_AT_A_TIME):
-            parts.append(predictor(take(places[end - CELLS_AT_A_TIME : end])))
-            report("predicting", min(1.0, end / len(places)))
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    with progress(predictor.remedies) as report:
+        columns = predictor(take(cells.places), report, 0.0, 1.0)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), known.target)
     return {"rows": math.prod(cells.shape), "shape": list(cells.shape), "window": [*asked]}
 
@@ -256,8 +254,27 @@ class _Predictor:
         self.new = {name: np.dtype(np.float64) if classes is None else classes.dtype}
         more = [f"{name}_{label}" for label in classes] if shares else [f"{name}_STD"] * std
         self.new |= dict.fromkeys(more, np.dtype(np.float64))
+        self.remedies = dict.fromkeys((PREDICTING, SOLVING), "; without --std it takes less" * std)
 
-    def __call__(self, rows: Any) -> "list[NDArray[Any]]":
+    def __call__(self, rows: Any, report: Any, before: float, after: float) -> "list[NDArray[Any]]":
+        """Predict a few rows, then more at a time while that is quick; report the shares done."""
+        import numpy as np
+
+        self.fitted._hear_of_solves(report, SOLVING)
+        report(PREDICTING, before or None)
+        parts: list[Any] = []
+        start, size = 0, FEW
+        while start < len(rows) or not parts:
+            began = time.perf_counter()
+            stop = start + size if start + size + FEW <= len(rows) else len(rows)
+            parts.append(self._of_some(rows.take(slice(start, stop))))
+            if time.perf_counter() - began < QUICK:
+                size = min(size * MORE, MOST)
+            start = stop
+            report(PREDICTING, before + (after - before) * start / max(1, len(rows)))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _of_some(self, rows: Any) -> "list[NDArray[Any]]":
         if self.shares:
             shares = self.fitted.predict_proba(rows)
             first, others = self.fitted.classes_[shares.argmax(axis=1)], [*shares.T]

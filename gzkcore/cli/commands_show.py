@@ -101,7 +101,7 @@ def _compare(n_components: int, seeds: int, as_json: bool) -> dict[str, Any]:
     """Measure all methods, and print a table if it is not for JSON."""
     from . import demo as airports
 
-    with progress(lines=True) as report:
+    with progress() as report:
         result = airports.compare(n_components, seeds, report)
     if not as_json:
         _print_comparison(result)

@@ -1,5 +1,6 @@
 """`gzkcore fit`: it learns from rows, saves the model, and compares it with baselines."""
 
+import functools
 import time
 import warnings
 from dataclasses import dataclass
@@ -9,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers, OnProgress
+from gzkcore._util.wording import LONG, seconds_told
 from gzkcore.learn.held_out import FOLDS
 from gzkcore.tabular.fitted_table import FittedTable
+from gzkcore.tabular.form import AUTO, FEWEST_CENTERS, Form
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .frame_rows import FrameRows
 from .inputs import inputs_of, place_alone, place_names
 from .maps import Surface, surface_of, window_of
-from .output import if_interrupted
+from .output import if_interrupted, tell
 from .verdict import Tested, Verdict, judge_model
 
 
@@ -80,6 +83,7 @@ def _learned(
     learner = KernelClassifier if rows.classify else KernelRegressor
     model = learner(**options, columns=rows.chosen or None)
     model._on_progress = report
+    model._before_fit = functools.partial(_announced, options["form"])
     if rows.source is not None:
         return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]
@@ -87,6 +91,19 @@ def _learned(
         groups = None
     weight = None if rows.weight is None else rows.weight[used]
     return model.fit(rows.train.take(used), rows.y[used], weight, groups=groups)
+
+
+def _announced(asked: str, form: Form, trials: Any, best: Any, n_rows: int) -> None:
+    """Tell how long a long fit takes, and which options make it shorter."""
+    seconds = form.seconds(trials, best, n_rows)
+    shorter = f"--centers {form.centers // 2 if form.centers else FEWEST_CENTERS}"
+    if form.features:
+        shorter = f"--features {form.features // 2}"
+    elif asked == AUTO:
+        shorter += " or --time 60"
+    shorter = "" if form.near else f"; shorter: --near 50 or {shorter}"
+    if seconds > LONG:
+        tell(f"fitting {form.what(n_rows)} takes about {seconds_told(seconds)}{shorter}")
 
 
 def _learned_in_turn(rows: FrameRows, options: dict[str, Any], report: OnProgress) -> Tested:

@@ -5,13 +5,15 @@ import json
 import math
 import re
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gzkcore._util.warn import collected_warnings
-from gzkcore._util.wording import counted, in_list, named_columns, printable, seconds_told
+from gzkcore._util.wording import LONG, counted, in_list, named_columns, printable, seconds_told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +27,9 @@ MOST_NAMED = 20  # a message names no more columns
 TEXT_DIGITS = 12
 STD_DIGITS = 4  # standard deviations are not known to more digits
 SHARE_DIGITS = 6  # of probabilities
+LINE_SECONDS = 30.0  # Without a terminal, a line so often says what is done.
+HELD_OUT = "predicting held-out rows"  # a kind of work
+SURE = 2.0  # So many seconds of work tell how long the rest takes.
 PLACES = 6  # predictions are rounded so many places after the first digit of the target's spread
 
 
@@ -67,53 +72,65 @@ def options_named(
         ) from None
 
 
+class Work:
+    """What is done now, and how long the rest may take; work with a remedy is announced if long."""
+
+    def __init__(self, remedies: dict[str, str]) -> None:
+        self._remedies, self._label, self._now = remedies, "starting", ""
+        self._share: float | None = None
+        self._left, self._began = 0.0, time.monotonic()
+        self._first = self._began, 0.0  # when the first share was told, and which
+
+    def report(self, label: str, share: float | None, now: str = "") -> None:
+        """Take note of a report, see `OnProgress`."""
+        moment = time.monotonic()
+        if label != self._label:
+            self._label, self._began, self._share = label, moment, None
+        if share is not None and (self._share is None or share < self._share):
+            self._first = moment, share
+        took, done = moment - self._first[0], (share or 0.0) - self._first[1]
+        self._share, self._now = share, now
+        self._left = took * (1 - share) / done if share and done > 0 else 0.0
+        if self._left > LONG and took > SURE and label in self._remedies:
+            whole = seconds_told(moment - self._began + self._left)
+            tell(f"{label} takes about {whole}{self._remedies.pop(label)}")
+
+    def __str__(self) -> str:
+        told = f"{self._label}, {seconds_told(time.monotonic() - self._began)} so far"
+        told += "" if self._share is None else f", {100 * self._share:.0f} % done"
+        told += f", about {seconds_told(self._left)} left" if self._left else ""
+        return printable(f"{told}: {self._now}" if self._now else told)
+
+    __rich__ = __str__
+
+
 @contextlib.contextmanager
-def progress(*, lines: bool = False) -> Iterator["OnProgress"]:
-    """Show a bar on stderr for each kind of work that is reported, see `OnProgress`.
-
-    If the share is None, the bar goes back and forth until the next kind of work begins. If stderr
-    is no terminal, nothing is shown, or plain lines if these are asked for.
-    """
+def progress(remedies: dict[str, str] | None = None) -> Iterator["OnProgress"]:
+    """Show on stderr what is done, as it is reported, see `OnProgress` and `Work`."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
-    from rich.table import Column
 
-    console = Console(stderr=True)
-    if not console.is_terminal:  # rich 13.8 ends even disabled bars by a line
-        yield _report_in_lines if lines else lambda label, share, now="": None
-        return
-
-    class Times(ProgressColumn):
-        """The share of the work that is done, the seconds so far, and those that are left."""
-
-        def render(self, task: Any) -> str:
-            left = None if task.finished else task.time_remaining
-            seconds = task.finished_time if task.finished else task.elapsed
-            share = "" if task.total is None else f"{task.percentage:.0f} %, "
-            rest = f", {seconds_told(left)} left" if left else ""
-            return f"{share}{seconds_told(seconds or 0)}{rest}"
-
-    stands = TextColumn("{task.fields[now]}", markup=False, table_column=Column(no_wrap=True))
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(20), Times(), stands,
-        console=console, transient=True,
-    ) as bars:  # fmt: skip
-        tasks: dict[str, Any] = {}
-
-        def report(label: str, share: float | None, now: str = "") -> None:
-            total = None if share is None else 1.0
-            if label not in tasks:
-                for task in bars.tasks:
-                    bars.update(task.id, total=1.0, completed=1.0)
-                tasks[label] = bars.add_task(label, total=total, now="")
-            bars.update(tasks[label], total=total, completed=share or 0, now=printable(now))
-
-        yield report
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    work = Work(remedies or {})
+    with console.status(work) if console.is_terminal else _lines(work):  # it asks for the text anew
+        yield work.report
 
 
-def _report_in_lines(label: str, share: float | None, now: str = "") -> None:
-    done = "" if share is None else f"{100 * share:.0f} %"
-    tell(" ".join(filter(None, [f"{label}:", done, now])))
+@contextlib.contextmanager
+def _lines(work: Work) -> Iterator[None]:
+    """Write a line every half minute, also while nothing is reported."""
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.wait(LINE_SECONDS):
+            tell(str(work))
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextlib.contextmanager
@@ -210,9 +227,10 @@ def print_lines(*lines: str) -> None:
 
 
 def tell(line: str) -> None:
-    """Write a line to stderr before the work is done; bars go on below it."""
-    sys.stderr.write(f"{printable(line)}\n")
-    sys.stderr.flush()
+    """Write a line to stderr, if that can be, before the work is done."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # no room, no reader, no stderr
+        sys.stderr.write(f"{printable(line)}\n")
+        sys.stderr.flush()
 
 
 def rounded(column: "NDArray[Any]", digits: int = TEXT_DIGITS) -> "NDArray[Any]":

@@ -21,6 +21,7 @@ from gzkcore.solve.near_variances import NearVariances
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .frame_rows import FrameRows
 from .hints import about_coverage
+from .output import HELD_OUT
 
 SURE = 0.9  # a prediction with at least this probability is called sure
 # Standard deviations of all held-out rows are worth their time up to so many rows or centres of a
@@ -106,7 +107,8 @@ def judge_model(
 
     A fit took so many seconds; `tried` has the columns to shuffle, as in `_shuffled`.
     """
-    report("predicting held-out rows", None)
+    report(HELD_OUT, None)
+    tested.models[0]._hear_of_solves(report, HELD_OUT)  # those of folds have few rows
     truth = rows.truth
     with collected_warnings() as caught:
         predicted = tested.predict(rows.test)

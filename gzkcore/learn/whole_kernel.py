@@ -196,7 +196,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
     )
     # Beyond so many rows of the fit, many new rows have variances given rows near by.
     _near_from = NEAR_FROM
-    _listener: Listener | None = None  # called after each step of a fit
+    _listener: Listener | None = None  # called after each step of a solve
     _start: Start  # solutions of a trend and residuals, from which an update starts
 
     trend: Any = None
@@ -571,6 +571,7 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         """Return the variances of new observations, of shape (n_samples, n_targets)."""
         self._check_scale()
         variances = np.empty((X.shape[0], self._alphas.size))
+        self._posterior.listener = self._listener
         for alpha in np.unique(self._alphas).tolist():
             of_unit = self._posterior.variances(X, alpha) + alpha
             variances[:, self._alphas == alpha] = of_unit[:, None]

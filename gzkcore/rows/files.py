@@ -166,6 +166,7 @@ class Table:
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.given, self.names = path, path, names
+        self.done = 0.0  # the share of the file up to the end of the last piece
         self.notes: list[str] = []  # about the file as a whole
         self.of_numbers: str | None = None  # the column in which any text is taken as missing
         self.apart: dict[str, str] = {}  # columns of other things than values, and what these are
@@ -347,6 +348,7 @@ class Table:
     ) -> Iterator[tuple[int, Any, float, Any]]:
         first = 0
         for piece, done in self._pieces(names, whole):
+            self.done = done
             values = parsed(piece, names, first)
             yield first, values, done, piece
             first += len(values if isinstance(values, np.ndarray) else values[names[0]])

@@ -93,6 +93,7 @@ class Posterior:
 
     # Whether rows come in batches. Then no variance may depend on how many rows are in one.
     _in_batches = False
+    listener: Any = None  # of solves, see `conjugate_gradients`
 
     def __init__(self, equations: Equations, trend: Trend | None) -> None:
         self.equations, self.trend = equations, trend
@@ -175,7 +176,8 @@ class Posterior:
 
     def _solve(self, targets: Doubles, alpha: float) -> Doubles:
         """Return A^-1 times the targets."""
-        return self.system.solve(targets, np.full(targets.shape[1], alpha)).coef
+        alphas = np.full(targets.shape[1], alpha)
+        return self.system.solve(targets, alphas, progress=self.listener).coef
 
     def _trend_solution(self, alpha: float) -> tuple[Doubles, Doubles]:
         """Return A^-1 H and (H^T A^-1 H)^-1."""

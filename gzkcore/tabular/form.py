@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Integers
-from gzkcore._util.wording import counted, seconds_told
+from gzkcore._util.wording import LONG, counted, seconds_told
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.held_out import TrainTest
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
-from gzkcore.solve.cost import Room
+from gzkcore.solve.cost import Room, seconds_of
 from gzkcore.solve.posterior import NEAR_FROM
 from gzkcore.solve.products import expects_linear_time
 
@@ -33,6 +33,9 @@ MOST_FEATURES, FEWEST_FEATURES = 4096, 256  # Features are tried up to the first
 LEAST_FEATURES = 32  # Where there is room for no other form, features are tried down to so many.
 FEATURES_WIN = 0.99  # Features are taken if their error is below this share of the whole kernel's.
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000  # Numbers of centres are between these.
+# A fit of D features takes so many times the product of (rows + ROWS D) rows of D numbers with
+# themselves. With 1,024 and 2,048 features of 8,000 and 32,000 rows it took .9 to 1.3 times that.
+PRODUCTS, ROWS, TIMED_ROWS = 2, 5, 256
 
 # With twice the rows errors are expected to fall by this power of how they fell before. From 6,400
 # rows to all of protein and kin40k .62 fell to .514 and .142 to .074; this expects .522 and .075.
@@ -55,6 +58,23 @@ class Form:
     def is_whole(self) -> bool:
         """Whether the model is the whole kernel."""
         return self.features is None and self.centers is None and self.near is None
+
+    def what(self, n_rows: int) -> str:
+        """Return what the form is, fitted to so many rows."""
+        sizes = (self.near, "near row"), (self.features, "feature"), (self.centers, "centre")
+        parts = [counted(size, noun) for size, noun in sizes if size is not None]
+        return parts[0] if parts else f"the whole kernel on {counted(n_rows, 'row')}"
+
+    def seconds(self, trials: Trials, best: Candidate, n_rows: int, surely: float = LONG) -> float:
+        """Return about how long the fit takes, see `Trials.seconds_of`."""
+        if self.near is not None:
+            return best.seconds  # with all rows, and more to learn
+        if self.features is not None:
+            rows = np.ones((TIMED_ROWS, self.features))
+            of_row = seconds_of(lambda: rows.T @ rows) / TIMED_ROWS
+            return PRODUCTS * of_row * (n_rows + ROWS * self.features)
+        share = 1.0 if self.centers is None else min(1.0, 4 * self.centers / n_rows)
+        return share * trials.seconds_of(best, n_rows, surely)
 
     def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
         """Return an unfitted model of so many rows."""
@@ -111,20 +131,17 @@ def asked_form(
     asked = f'as form="{name}" says.'
     if (size or 0) > n:
         asked = f"since there are no more rows than {n:,}; {size:,} were asked for."
+    form = Form(alpha, seed)
     if name == WHOLE:
-        if not room.whole():
-            raise room.too_little()
-        return Form(alpha, seed), f"the whole kernel on {counted(n, 'row')}, {asked}"
-    if name == CENTERS:
+        fits: float = room.whole()
+    elif name == CENTERS:
         most = size or max(FEWEST_CENTERS, min(MOST_CENTERS, n // 4))
-        count = room.centers(min(n, most), min(n, size or 1))
-        form = Form(alpha, seed, centers=count)
+        fits = form.centers = room.centers(min(n, most), min(n, size or 1))
     else:
-        count = room.features(min(n, size or MOST_FEATURES), size or 1)
-        form = Form(alpha, seed, features=count)
-    if not count:
+        fits = form.features = room.features(min(n, size or MOST_FEATURES), size or 1)
+    if not fits:
         raise room.too_little()
-    return form, f"{counted(count, 'centre' if name == CENTERS else 'feature')}, {asked}"
+    return form, f"{form.what(n)}, {asked}"
 
 
 def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tuple[Form, str]:
@@ -136,13 +153,13 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
     whole = Form(best.alpha, seed)
     if features := _better_features(room, trials, best):
         return features
-    expected, about = trials.most_seconds_of(best, n), "less than"
-    if expected > seconds:
-        expected, about = trials.seconds_of(best, n), "about"
+    surely = min(seconds, LONG)
+    expected = whole.seconds(trials, best, n, surely)
+    about = "about" if expected > surely else "less than"
     fits = room.whole()
     takes = f"; this last fit takes {about} {seconds_told(expected)}" if expected >= 0.1 else ""
     how = ", in linear time" if expects_linear_time(best.kernel, trials.X, n) else ""
-    what = f"the whole kernel on {counted(n, 'row')}{how}{takes}."
+    what = f"{whole.what(n)}{how}{takes}."
     if fits and expected <= seconds:
         return whole, what
     why = f"since the whole kernel would take about {seconds_told(expected)}."

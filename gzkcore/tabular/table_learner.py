@@ -52,7 +52,7 @@ from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
 from gzkcore.solve.cost import Room
-from gzkcore.solve.solve import SolveProgress
+from gzkcore.solve.solve import Listener, SolveProgress
 
 from .columns.left_out import LeftOut
 from .copies import about_copies, doubt_copies
@@ -101,6 +101,7 @@ class TableLearner(BaseEstimator):
     )
     _of_one_row = False
     _on_progress: OnProgress = staticmethod(lambda *_: None)  # is told what the fit does
+    _before_fit: Callable[..., None] = staticmethod(lambda *_: None)  # is told what `_form` chose
 
     model_: Any
     kernel_: Kernel | None
@@ -318,7 +319,7 @@ class TableLearner(BaseEstimator):
         model = form.model(best.kernel, table.n_all)
         self._on_progress("fitting", None, "")
         if form.features is None and form.near is None:
-            model._listener = _by_residuals(self._on_progress)
+            model._listener = _by_residuals(self._on_progress, "fitting")
         self.model_ = _fitted(model, table, report)
         vars(self.model_).pop("_listener", None)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
@@ -374,6 +375,7 @@ class TableLearner(BaseEstimator):
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
+        self._before_fit(chosen.form, trials, chosen.candidate, table.n_all)
         if chosen.form.near is None:
             return chosen.form, chosen.candidate, trials
         table.X = near.trials.X
@@ -402,6 +404,12 @@ class TableLearner(BaseEstimator):
         if is_source(X):
             return map_rows(work, X, shape, dtype, results)
         return predicted(work, X)
+
+    def _hear_of_solves(self, on_progress: OnProgress, label: str) -> None:
+        """Let `on_progress` hear of solves in predictions: standard deviations may take hours."""
+        if hasattr(self.model_, "_listener"):
+            steps = int(np.max(self.model_.n_iter_))  # these take about as many, or more
+            self.model_._listener = _by_residuals(on_progress, label, steps)
 
     def _for_workers(self, *, return_std: bool = False) -> Self:
         """Return a copy that can predict and no more: what goes to workers."""
@@ -447,13 +455,16 @@ def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
     return np.asarray((Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales))
 
 
-def _by_residuals(on_progress: OnProgress) -> Callable[[SolveProgress], None]:
-    """Return what tells of the final fit's steps, as the residual is on its way to TOL."""
+def _by_residuals(on_progress: OnProgress, label: str, steps: int = 1) -> Listener:
+    """Return what tells of solves, as the least residual is on its way to TOL in so many steps."""
+    least = 1.0
 
     def tell(now: SolveProgress) -> None:
-        share = math.log(max(now.residual, TOL)) / math.log(TOL)
-        stands = f"step {now.n_steps}, residual {now.residual:.1g}"
-        on_progress("fitting", min(max(share, 0.0), 1.0), stands)
+        nonlocal least
+        least = min(now.residual, 1.0 if now.n_steps == 1 else least)
+        share = 1 - math.log(max(least / TOL, 1.0)) / math.log(1 / TOL)
+        share = min(share, now.n_steps / max(steps, 1))
+        on_progress(label, share, f"step {now.n_steps}, residual {now.residual:.1g}")
 
     return tell
 

@@ -267,19 +267,17 @@ class Trials:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
-        """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
+    def seconds_of(self, best: Candidate, n_rows: int, surely: float = 0.0) -> float:
+        """Return about how long a candidate takes on so many rows.
 
-        def cost(count: int) -> float:
-            return expected_cost(best.kernel, self.X, count)
-
-        return best.seconds * cost(n_rows) / sum(cost(len(train)) for train, _ in self.splits)
-
-    def seconds_of(self, best: Candidate, n_rows: int) -> float:
-        """Return about how long a candidate takes on so many rows: it is timed with its alpha."""
-        alone = self.on(self.splits)
-        timed = alone.run(best, np.array([best.alpha])) or best
-        return alone.most_seconds_of(timed, n_rows)
+        At most so long where that is no more than `surely`; else it is timed with its own alpha.
+        """
+        counts = [n_rows, *(len(train) for train, _ in self.splits)]
+        of_all, *others = (expected_cost(best.kernel, self.X, count) for count in counts)
+        seconds = best.seconds
+        if seconds * of_all / sum(others) > surely:
+            seconds = (self.on(self.splits).run(best, np.array([best.alpha])) or best).seconds
+        return seconds * of_all / sum(others)
 
 
 def alphas_about(alpha: float, step: int = 1) -> Doubles:

@@ -1,11 +1,13 @@
 """The command fit with forms and kernels that are chosen, and predict: what they print and refuse."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from commands import QUICK, UNTESTED, files, read, refuse, run, start, write
 
 import gzkcore
 from gzkcore._util.model_io import load
-from gzkcore.cli import commands_fit, frame_rows
+from gzkcore.cli import commands_fit, commands_predict, frame_rows
 from gzkcore.cli import main as cli
 from gzkcore.cli.inputs import Inputs
 from gzkcore.learn.held_out import hashed_rows
@@ -22,6 +24,7 @@ from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows import files as tables
 from gzkcore.rows.frames import Frame
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
@@ -58,16 +61,20 @@ def test_forms(capsys, plain, options, model, told):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["--whole"], ["--centers", "80"]])
 def test_the_steps_of_the_final_fit_are_reported(capsys, monkeypatch, plain, options):
-    told = []
+    told, remedies, heard = [], [], []
+    monkeypatch.setattr(KernelRegressor, "_hear_of_solves", lambda *given: heard.append(given[2]))
     bars = contextlib.nullcontext(lambda label, share, now="": told.append((label, share, now)))
-    monkeypatch.setattr(commands_fit, "progress", lambda: bars)
+    monkeypatch.setattr(commands_fit, "progress", lambda *given: remedies.extend(given) or bars)
     write("data.csv", plain)
     run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *options)
     stages = list(dict.fromkeys(label for label, _, _ in told))
     assert stages == [
-        "starting", "reading", "encoding columns", "choosing", "calibrating", "fitting",
+        "reading", "encoding columns", "choosing", "calibrating", "fitting",
         "predicting held-out rows", "baselines", "shuffling columns",
     ]  # fmt: skip
+    assert heard == ["predicting held-out rows"]
+    told_if_long = "; model.gzk is saved, and Ctrl-C leaves out the test"
+    assert remedies == [{"predicting held-out rows": told_if_long}]
     steps = [(share, now) for label, share, now in told if label == "fitting" and now]
     assert len(steps) == int(np.max(load("model.gzk").model_.n_iter_))
     assert all(0 <= share <= 1 and now.startswith("step ") for share, now in steps)
@@ -177,6 +184,70 @@ def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
     write("data.csv", globe)
     options = ["--target", "y", "--lat", "lon", "--lon", "lat"]
     assert "seem to be swapped; swap them" in refuse(capsys, "fit", "data.csv", *options)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_rows", "sizes"),
+    [
+        (0.0, 0, [0]),
+        (0.0, 100, [100]),
+        (0.0, 255, [255]),  # so few as 127 are no batch of their own
+        (0.0, 256, [128, 128]),
+        (0.0, 20_000, [128, 1024, 8192, 10_656]),
+        (3.0, 500, [128, 128, 244]),
+    ],
+)
+def test_rows_are_predicted_once_and_more_at_a_time(monkeypatch, seconds, n_rows, sizes):
+    moments, batches, told = itertools.count(0.0, seconds), [], []
+    monkeypatch.setattr(commands_predict.time, "perf_counter", lambda: next(moments))
+
+    def predict(rows, return_std):
+        assert return_std
+        batches.append(len(rows))
+        return rows["x"], -rows["x"]
+
+    fitted = SimpleNamespace(predict=predict, _hear_of_solves=lambda _, label: told.append(label))
+    predictor = commands_predict._Predictor(fitted, None, "p", True, False, False, False)
+    x = np.arange(float(n_rows))
+    report = lambda *report: told.append(report)  # noqa: E731
+    mean, std = predictor(Frame({"x": x}), report, 0.25, 0.75)
+    np.testing.assert_array_equal([mean, std], [x, -x])
+    assert batches == sizes
+    shares = 0.25 + 0.5 * np.cumsum(sizes) / max(n_rows, 1)
+    assert told[0] == "solving for standard deviations"
+    assert told[1:] == [("predicting", pytest.approx(share)) for share in [0.25, *shares]]
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npz"])
+def test_shares_of_all_pieces_are_reported(capsys, monkeypatch, plain, name):
+    """Of each piece from where the one before ended."""
+    told, remedies = [], []
+
+    def progress(given):
+        remedies.append(given)
+        return contextlib.nullcontext(lambda *report: told.append(report))
+
+    columns = {column: plain[column] for column in "abcy"}
+    write("data.csv", columns)
+    run(capsys, "fit", "data.csv", "--target", "y", *QUICK)
+    if name.endswith(".parquet"):
+        table = pytest.importorskip("pyarrow").table(columns)
+        pytest.importorskip("pyarrow.parquet").write_table(table, name)
+    elif name.endswith(".npz"):
+        np.savez(name, **columns)
+    for limit, value in (("BLOCK_BYTES", 9000), ("BLOCK_VALUES", 600), ("FEW", 20)):
+        monkeypatch.setattr(commands_predict if limit == "FEW" else tables, limit, value)
+    monkeypatch.setattr(commands_predict, "progress", progress)
+    end = ".npy" if name.endswith(".npz") else ".csv"
+    run(capsys, "predict", "model.gzk", name, "--output", f"out{end}", "--std")
+    assert told.pop(0) == ("predicting", None)
+    shares = [share for _, share in told]
+    assert {label for label, _ in told} == {"predicting"}
+    assert len(shares) >= 6
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 0.3
+    assert shares[-1] == 1
+    assert {*remedies[0].values()} == {"; without --std it takes less"}
 
 
 def test_predictions_are_the_models(capsys, globe):
@@ -464,5 +535,5 @@ def test_interrupt(capsys, globe, command):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
-    assert err.strip() == "gzkcore: interrupted; unfinished files were not written"
+    assert err.splitlines()[-1] == "gzkcore: interrupted; unfinished files were not written"
     assert files() == before

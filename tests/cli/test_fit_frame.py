@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from sklearn.metrics import log_loss, r2_score
 from gzkcore._util.model_io import load
 from gzkcore.cli import baselines, fit_frame, verdict
 from gzkcore.cli import main as cli
+from gzkcore.cli.fit_frame import _announced
 from gzkcore.cli.show_frame import print_frame
 from gzkcore.learn.held_out import hashed_folds, hashed_rows
 from gzkcore.rows.frames import Frame
 from gzkcore.tabular.fitted_table import FittedTable
+from gzkcore.tabular.form import Form
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -37,6 +40,44 @@ def mixed():
     day = (np.datetime64("2021-01-01") + days).astype(str)
     quoted = ['"' + each.replace('"', '""') + '"' for each in color]
     return {"a": a, "b": gaps, "day": day, "color": quoted, "y": y, "kind": kind}
+
+
+@pytest.mark.parametrize(
+    ("asked", "of", "what", "shorter"),
+    [
+        ("auto", {}, "the whole kernel on 60,000 rows", "--centers 4096 or --time 60"),
+        ("whole", {}, "the whole kernel on 60,000 rows", "--centers 4096"),
+        ("auto", {"centers": 9000}, "9,000 centres", "--centers 4500 or --time 60"),
+        ("centers", {"centers": 9000}, "9,000 centres", "--centers 4500"),
+        ("auto", {"features": 4096}, "4,096 features", "--features 2048"),
+        ("near", {"near": 300}, "300 near rows", ""),
+    ],
+)
+def test_a_long_fit_is_announced_with_what_is_shorter(
+    capsys, monkeypatch, asked, of, what, shorter
+):
+    for seconds in (300.0, 60.0):
+        monkeypatch.setattr(Form, "seconds", lambda *_, seconds=seconds: seconds)
+        _announced(asked, Form(1e-2, 0, **of), None, None, 60_000)
+        remedy = f"; shorter: --near 50 or {shorter}" if shorter else ""
+        told = f"fitting {what} takes about 5.0 min{remedy}\n" if seconds == 300 else ""
+        assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--whole"], "the whole kernel on 450 rows"),
+        (["--centers", "80"], "80 centres"),
+        (["--features", "64"], "64 features"),
+    ],
+)
+def test_a_fit_says_what_it_will_take(capsys, plain, monkeypatch, options, told):
+    monkeypatch.setattr(fit_frame, "LONG", 0.0)
+    write("data.csv", plain)
+    assert cli.main(["fit", "data.csv", "--target", "y", "--gamma", "0.5", *options]) == 0
+    pattern = rf"fitting {told} takes about (< )?[\d.]+ s; shorter: --near 50 or --\w+ \d+\n"
+    assert re.fullmatch(pattern, capsys.readouterr().err)
 
 
 @pytest.mark.slow

@@ -1,8 +1,12 @@
 """What people see of a command: tables and lines as they are given, and notes."""
 
+import contextlib
+import errno
 import functools
 import io
 import re
+import threading
+import time
 import warnings
 
 import numpy as np
@@ -14,8 +18,9 @@ from gzkcore._util.remark import Remark
 from gzkcore.cli import main as cli
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
-from gzkcore.cli import pictures
+from gzkcore.cli import output, pictures
 from gzkcore.cli.output import (
+    Work,
     collected_notes,
     first_of,
     print_lines,
@@ -78,26 +83,106 @@ def test_notes_that_are_alike_but_for_their_columns_name_these():
     assert notes == ["Note: 'x1' is far; look at it (so are columns 'x2', 'x3')"]
 
 
-def test_progress_without_a_terminal(capsys):
-    for lines, said in ((True, "fitting: 0 %\nfitting: 50 % a\n"), (False, "")):
-        with progress(lines=lines) as report:
-            report("fitting", 0)
-            report("fitting", 0.5, "a")
-        assert capsys.readouterr().err == said
+def test_short_work_without_a_terminal_is_silent(capsys):
+    with progress({"fitting": ""}) as report:
+        report("fitting", 0)
+        report("fitting", 0.5, "a")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_lines_without_a_terminal(capsys, monkeypatch, error):
+    """They come also while nothing is reported, and end with the work, however it ends."""
+    monkeypatch.setattr(output, "LINE_SECONDS", 0.02)
+    before = threading.active_count()
+    with pytest.raises(error) if error else contextlib.nullcontext(), progress() as report:
+        report("fitting", None, "step 1\n")
+        deadline, told = time.monotonic() + 20, ""
+        while told.count("\n") < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+            told += capsys.readouterr().err
+        if error:
+            raise error
+    assert threading.active_count() == before
+    assert re.fullmatch(r"(fitting, (< )?[\d.]+ s so far: step 1\\n\n){3,}", told)
+    capsys.readouterr()
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_what_is_done_and_what_is_left(monkeypatch):
+    """The rest is expected by what was done since the first share: all before was no part."""
+    now = 100.0
+    monkeypatch.setattr(output.time, "monotonic", lambda: now)
+    work = Work({})
+    assert str(work) == "starting, < 0.1 s so far"
+    lines = []
+    for seconds, *reported in (
+        (0, "choosing", None, "Matern"),
+        (5, "fitting", None),
+        (30, "fitting", 0.2, "step 1"),
+        (10, "fitting", 0.4, "step 2"),
+        (20, "fitting", 0.1, "step 1"),
+        (2000, "fitting", 1.0),
+    ):
+        now += seconds
+        work.report(*reported)
+        lines.append(str(work))
+    assert lines == [
+        "choosing, < 0.1 s so far: Matern",
+        "fitting, < 0.1 s so far",
+        "fitting, 30 s so far, 20 % done: step 1",
+        "fitting, 40 s so far, 40 % done, about 30 s left: step 2",
+        "fitting, 60 s so far, 10 % done: step 1",
+        "fitting, 34 min so far, 100 % done",
+    ]
+    now += 60
+    assert str(work) == "fitting, 35 min so far, 100 % done"
+    work.report("fitting", None, "[a]\x1b[2J")
+    assert str(work) == r"fitting, 35 min so far: [a]\x1b[2J"
+
+
+def test_long_work_is_announced_once_with_a_remedy(capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(output.time, "monotonic", lambda: now)
+    with progress({"predicting": "; without --std it takes less"}) as report:
+        for label in ("fitting", "predicting"):
+            for share in (0.0, 0.001, 0.01, 0.02):  # the first second doesn't tell
+                report(label, share)
+                now += 1.5
+        report("predicting", 0.5)
+    assert capsys.readouterr().err == (
+        "predicting takes about 5.0 min; without --std it takes less\n"
+    )
+    with progress({"predicting": ""}) as report:
+        report("predicting", 0.0)
+        now += 59.0
+        report("predicting", 0.5)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("stream", [None, "full"])
+def test_lines_that_cannot_be_written_end_nothing(monkeypatch, stream):
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr("sys.stderr", stream and Full())
+    tell("half done")
 
 
 def test_progress_in_a_terminal(monkeypatch):
-    """Of work whose share is unknown the seconds are shown; it is done when the next begins."""
+    """A line that is written anew; names are no markup, and control nothing."""
     screen = io.StringIO()
     consoles = functools.partial(rich.console.Console, file=screen, force_terminal=True, width=90)
-    monkeypatch.setattr("rich.console.Console", lambda **_: consoles())
+    monkeypatch.setattr("rich.console.Console", lambda stderr, **options: consoles(**options))
     with progress() as report:
-        report("learning", 1 / 3, "[one] kernel")
-        report("choosing", None, "Matern 1.5")
-    shown = re.sub(r"\x1b\[.*?[a-zA-Z]", "", screen.getvalue())
-    assert re.search(
-        r"learning ━+ 100 %, < 0\.1 s +\[one\] kernel\s+choosing ━+ < 0\.1 s +Matern 1\.5", shown
-    )
+        for now in ("[one] kernel", "\x1b[2J:smile:"):
+            report("learning", 1 / 3, now)
+            time.sleep(0.3)
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", screen.getvalue())
+    for now in (r"\[one\] kernel", r"\\x1b\[2J:smile:"):
+        assert re.search(rf"learning, (< )?[\d.]+ s so far, 33 % done: {now} ", shown), shown
 
 
 @pytest.mark.slow

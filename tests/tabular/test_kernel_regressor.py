@@ -1240,7 +1240,6 @@ def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
     monkeypatch.setattr(form, "FEWEST_CENTERS", 60)
     monkeypatch.setattr(form, "MOST_CENTERS", 60)
     monkeypatch.setattr(Trials, "seconds_of", lambda *_: 1.0)
-    monkeypatch.setattr(Trials, "most_seconds_of", lambda *_: 1.0)
     (X, y), (new, truth) = waves(noise=0.3), waves(1000, seed=1, noise=0.3)
     model = KernelRegressor(budget=0.9, random_state=0).fit(X, y)
     assert "60 centres" in str(model.report_)

@@ -65,8 +65,13 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
         return replace(candidate, seconds=2.0)
 
     monkeypatch.setattr(Trials, "run", run)
-    assert trials.seconds_of(best, 600) == pytest.approx(2 * 600**2 / (2 * 60**2))
-    assert tried == [[best.alpha]]
+    alone = 2 * 600**2 / (2 * 60**2)
+    most = best.seconds / 2 * alone
+    assert trials.seconds_of(best, 600, 1.01 * most) == pytest.approx(most)
+    assert tried == []
+    assert trials.seconds_of(best, 600, 0.99 * most) == pytest.approx(alone)
+    assert trials.seconds_of(best, 600) == pytest.approx(alone)
+    assert tried == [[best.alpha]] * 2
 
 
 @pytest.mark.parametrize(("errors", "least"), [
