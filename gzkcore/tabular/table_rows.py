@@ -56,7 +56,8 @@ class TableRows:
         self._used = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
         if len(X):
             check_some_weight(self._used.size)
-        self.X, self.Y = X[self._used], Y[self._used]
+        some = slice(None) if weight is None else self._used
+        self.X, self.Y = X[some], Y[some]
         self._labels = None if labels is None else labels[self._used]
         self._groups = None if numbered is None else numbered[self._used]
         self.weight = None
