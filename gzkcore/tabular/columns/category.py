@@ -11,6 +11,7 @@ equal, and so is the text True if a column had no other text than True and False
 is equal with 00:00:00 and without.
 """
 
+import functools
 import math
 from collections.abc import Iterable
 
@@ -123,7 +124,7 @@ class Category(Column):
 
     def encode(self, values: Values) -> Doubles:
         """Return encoded rows."""
-        codes = self._codes()
+        codes = _codes(len(self.levels))
         places = {level: place for place, level in enumerate(self.levels)}
         none = np.zeros((1, codes.shape[1]))  # of a level that the fit did not see
         encoded = np.vstack([codes, none])[[places.get(text, -1) for text in values]]
@@ -131,14 +132,6 @@ class Category(Column):
             return encoded
         ranks = {level: (rank - self.mean) / self.scale for rank, level in enumerate(self.order)}
         return np.column_stack([[ranks.get(text, 0.0) for text in values], encoded])
-
-    def _codes(self) -> Doubles:
-        """Return what encodes each level, of shape (n_levels, n_columns)."""
-        n_levels = len(self.levels)
-        if n_levels <= MOST_COLUMNS:
-            return np.eye(n_levels)
-        signs = np.random.RandomState(0).randint(0, 2, (n_levels, CODE))
-        return np.asarray((2.0 * signs - 1.0) / math.sqrt(CODE))
 
     def unknown(self, values: Values) -> NDArray[np.bool_]:
         """Return which rows have a level that no row of the fit had."""
@@ -161,6 +154,15 @@ class Category(Column):
             words = "whose missing values are a separate category"
             remarks.append(done("missing level", self.name, words))
         return remarks
+
+
+@functools.lru_cache(maxsize=8)
+def _codes(n_levels: int) -> Doubles:
+    """Return what encodes each level, of shape (n_levels, n_columns)."""
+    if n_levels <= MOST_COLUMNS:
+        return np.eye(n_levels)
+    signs = np.random.RandomState(0).randint(0, 2, (n_levels, CODE))
+    return np.asarray((2.0 * signs - 1.0) / math.sqrt(CODE))
 
 
 def _spelt_as(levels: Iterable[str], texts: list[str]) -> list[str]:
