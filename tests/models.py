@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
+from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.frames import Frame
 from gzkcore.solve.solve import conjugate_gradients
 from gzkcore.solve.wide import CrossAccumulator
@@ -82,6 +83,21 @@ def regression(model, X):
 def whole_kernel(model, X):
     mean, std = model.predict(X, return_std=True)
     return {"predict": mean, "std": std, "intercept": np.asarray(model.intercept_)}
+
+
+def in_single(model, X):
+    """Answers that are computed in single precision."""
+    return {name: np.float32(values) for name, values in whole_kernel(model, X).items()}
+
+
+def with_levels(X):
+    """Rows with the four levels of a category."""
+    return np.hstack([X, np.eye(4)[np.arange(len(X)) % 4]])
+
+
+def near_categories(X):
+    coded = CodedRows.of(with_levels(X), [np.arange(DIM, DIM + 4)])
+    return gzk.NearKernelRidge(gzk.Matern(1.5, 2.0), 0.1, n_neighbors=9).fit(coded, targets(X))
 
 
 def varying_noise(_):
@@ -243,8 +259,9 @@ LEARNERS = {
             ),
             targets,
         ),
-        whole_kernel,
+        in_single,
     ),
+    "near-categories": (near_categories, lambda model, X: in_single(model, with_levels(X))),
     "kernel-poisson": (Fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)), prediction),
     "kernel-huber": (Fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
     "kernel-quantile": (Fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets), prediction),

@@ -352,6 +352,7 @@ def test_every_class_declares_its_state():
 # Attributes that no file keeps, and why they aren't missed.
 NOT_KEPT = {
     "_spread": "worked out from the sums when a standard deviation is asked for",
+    "_known": "the codes by their values, which the first prediction makes",
     "_near": "the fitted rows with their index, which the first prediction makes",
     "_posterior": "the system and draws, which are made again from the rows",
     "_tiles": "the fitted rows in tiles, which the first prediction makes",
