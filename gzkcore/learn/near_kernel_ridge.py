@@ -103,9 +103,10 @@ class NearKernelRidge(WithKernel, Regressor):
     Notes
     -----
     A new row takes m^3 / 6 multiply-adds, m^2 (n_features + 12) / 2 for each term of a sum of
-    kernels, and a search of its neighbours, which is exact: by a tree, in up to some ten columns
-    through a few hundred of the rows. Where alpha is 1e-4 or more, it is done in single precision.
-    Memory: the rows, and their scaled columns in single precision.
+    kernels, in single precision where alpha is 1e-4 or more; and a search of its neighbours by a
+    tree, in up to some ten columns through a few hundred of the rows. The search is exact but for
+    rounding of scaled columns, less their medians, to single precision. Memory: the rows, and these
+    columns.
 
     Lengths and alpha maximise the product of p(y_i | its near rows) over some thousand rows i, in
     blocks that share their near rows (Vecchia 1988; Stein, Chi, Welty 2004), with the priors of

@@ -20,6 +20,7 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 NO_CODES: Doubles = np.empty(0)
 LEAF = 32  # A leaf of the tree has at most so many rows.
+FAR = 1e15  # Coordinates are clipped to it: their squares are no more in single precision.
 MOST_SEEN = 255  # A row has at most so many neighbours: places in a row of G or B are bytes.
 
 
@@ -162,7 +163,7 @@ class Nearest:
         self._center = np.median(rows, axis=0)
         self._center[rows.shape[1] - gaps.size :] = 0.0
         self._gaps: Floats = gaps.astype(np.float32)
-        centred = (rows - self._center).astype(np.float32)
+        centred = self._centred(rows)
         order, size = tree_order(centred, gaps)
         self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
         self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
@@ -171,10 +172,13 @@ class Nearest:
     def to(self, X: Doubles, count: int) -> Numbers:
         """Return the numbers (n, count) of the rows that are nearest to each row of X."""
         places: Numbers = np.empty((len(X), count), np.int32)
-        with np.errstate(over="ignore"):  # beyond single precision no row is near
-            points = (X - self._center).astype(np.float32)
-        _neighbours.nearest(points, *self._boxes, self._ranks, self._gaps, places, n_threads())
+        _neighbours.nearest(
+            self._centred(X), *self._boxes, self._ranks, self._gaps, places, n_threads()
+        )
         return self._rows[places]
+
+    def _centred(self, X: Doubles) -> Floats:
+        return np.clip(X - self._center, -FAR, FAR).astype(np.float32)
 
 
 class SparseFactor:

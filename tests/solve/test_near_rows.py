@@ -153,3 +153,18 @@ def test_rows_beyond_single_precision_are_far_from_all():
     )
     np.testing.assert_allclose(mean, 0.0, atol=1e-30)
     np.testing.assert_allclose(variance, 1.1, rtol=1e-6)
+
+
+def test_rows_that_are_far_out_are_near_to_one_another_once():
+    """Squared distances beyond single precision would leave places without a row."""
+    kernel = Matern(1.5, 0.5)
+    X, Y, _, new = data(kernel)
+    X[5:] += 1e30
+    near = NearRows(kernel, X, Y, None, 0.1, 9)
+    places = near.nearest(new, 9)
+    assert [len({*row}) for row in places.tolist()] == [9] * len(new)
+    assert np.isin(np.arange(5), places[0]).all()
+    few = NearRows(kernel, X[:5], Y[:5], None, 0.1, 9).predict(new)
+    for found, wanted in zip(near.predict(new), few, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert np.isfinite(near.left_out(np.arange(len(X)))[0]).all()
