@@ -1,7 +1,7 @@
 """Rows of which some groups of columns have few different values, such as the levels of a category.
 
 Each group is a column of codes and a table of its values, so that a row of 14 columns, five of them
-of text, takes 56 bytes and not the 2,040 of 255 encoded numbers.
+of text, takes 46 bytes and not the 2,040 of 255 encoded numbers.
 """
 
 import functools
@@ -32,7 +32,7 @@ class CodedRows:
     )
 
     numbers: Floats  # (n, p)
-    codes: NDArray[np.int32]  # (n, g)
+    codes: NDArray[np.signedinteger[Any]]  # (n, g), of the smallest type
     plain: Integers  # (p,): the columns of numbers,
     columns: Sequence[Integers]  # and those of each group,
     values: Sequence[Doubles]  # which have these values, by code
@@ -52,7 +52,8 @@ class CodedRows:
             _, first, codes[:, number] = np.unique(sums, return_index=True, return_inverse=True)
             values.append(X[first][:, index])
         plain = np.setdiff1d(np.arange(X.shape[1]), np.concatenate([[], *columns]))
-        return cls(X[:, plain].astype(np.float32), codes, plain, columns, values)
+        smallest = np.min_scalar_type(-max(map(len, values), default=1))
+        return cls(X[:, plain].astype(np.float32), codes.astype(smallest), plain, columns, values)
 
     def _check_state(self) -> None:
         if sorted(np.concatenate([self.plain, *self.columns]).tolist()) != [*range(self.shape[1])]:

@@ -53,6 +53,15 @@ def test_a_level_of_random_signs_has_one_code_in_all_rows(n):
     np.testing.assert_array_equal(coded.codes_of(X), coded.codes)
 
 
+@pytest.mark.parametrize(("n_levels", "dtype"), [(128, "int8"), (129, "int16"), (32769, "int32")])
+def test_codes_have_the_smallest_type(n_levels, dtype):
+    levels = np.arange(float(n_levels))[::-1, None]
+    coded = CodedRows.of(np.concatenate([levels, levels]), [np.array([0])])
+    assert coded.codes.dtype == dtype
+    np.testing.assert_array_equal(coded.toarray(), np.concatenate([levels, levels]))
+    np.testing.assert_array_equal(coded.compacted(np.array([[3.0], [-1.0]]))[1], [-1])
+
+
 @pytest.mark.parametrize("alpha", [0.1, 1e-9])  # single precision, and double
 @pytest.mark.parametrize(
     "kernel",
