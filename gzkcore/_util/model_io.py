@@ -3,7 +3,7 @@
 A file is an uncompressed zip archive of `model.json` (classes, parameters, small values) and one
 .npy per array, so that any zip tool opens it and NumPy reads the arrays. The comment of the
 archive, its last 64 bytes, is the SHA-256 of all bytes before, so that `load` refuses a file with a
-single changed bit.
+single changed bit. Then it maps large arrays, and reads the others.
 
 `load` creates only objects of the classes in `CLASSES` and never unpickles. Values may be None,
 bool, int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these.
@@ -20,11 +20,13 @@ import functools
 import hashlib
 import importlib
 import inspect
-import io
 import json
 import math
+import mmap
 import os
 import re
+import struct
+import weakref
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,12 +35,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .files import allowed, as_path, meant_file, replacing
-from .state import check_fields, check_rest, state_of
+from .state import check_fields, check_mapped, check_rest, state_of
 
 FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
 ZIP = b"PK\x03\x04"  # how an archive begins
+HEADER_BYTES, ZIP64_BYTES = 30, 20  # before a member's name, and after it
+PADDING = 0xD935  # names the extra field that other tools align members with, too
+ALIGNMENT = 64  # Only arrays that begin at a multiple of so many bytes are mapped,
+LEAST_MAPPED = 1 << 24  # if they have so many.
 # Types of arrays: numbers, booleans, text, dates and durations.
 DTYPES = r"[<>|=]([biufcU]\d{1,6}|[mM]8\[\d{0,6}([YMWDhms]|[munpfa]s)\])"
 DEEPEST = 64  # values may be nested so deep; those of models are, a dozen levels
@@ -153,18 +159,23 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(_member("model.json"), json.dumps(head, indent=1))
             for i, array in enumerate(arrays):
-                with archive.open(_member(f"{i}.npy"), "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+                with archive.open(_member(f"{i}.npy", file.tell()), "w", force_zip64=True) as out:
+                    np.lib.format.write_array(out, array, allow_pickle=False)
             archive.comment = b"0" * DIGEST_BYTES
         digest = _digest(file)
         file.seek(-DIGEST_BYTES, os.SEEK_END)
         file.write(digest)
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    """Describe a member of an archive without the time: the same model makes the same bytes."""
+def _member(name: str, start: int = 0) -> zipfile.ZipInfo:
+    """Describe a member that starts at this byte, with a zip64 header: its content is aligned.
+
+    The time is left out: the same model makes the same bytes.
+    """
     member = zipfile.ZipInfo(name)
     member.external_attr = 0o600 << 16  # as zipfile has it for names
+    padding = -(start + HEADER_BYTES + ZIP64_BYTES + 4 + len(name)) % ALIGNMENT
+    member.extra = struct.pack("<HH", PADDING, padding) + bytes(padding)
     return member
 
 
@@ -186,6 +197,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     -----
     Time and memory are at most in proportion to the size of the file, whatever it holds. What a
     model computes once, such as the tables of its harmonics, it computes when it is first used.
+
+    Arrays of 16 MB or more are mapped. So replace a file as `save` does, by renaming another: if it
+    is overwritten, its models raise OSError at their next use, or the system ends the process.
     """
     with _opened(as_path(path)) as file:
         try:
@@ -214,6 +228,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _read(file: BinaryIO) -> Any:
+    mapped = _Mapped(file)  # before it is checked
     if not zipfile.is_zipfile(file):
         file.seek(0)
         start = file.read(len(ZIP))
@@ -245,7 +260,7 @@ def _read(file: BinaryIO) -> Any:
                 f"it has format version {head['version']}, but this gzkcore reads {VERSION}; use "
                 "the gzkcore that wrote it, or a newer one"
             )
-        return _Decoder(archive).value(head["model"])
+        return _Decoder(archive, mapped).value(head["model"])
 
 
 def _integer(digits: str) -> int:
@@ -323,16 +338,57 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
 
 def _data_of(value: Any) -> dict[str, Any]:
     """Return what a file keeps of an object of ours, by name."""
+    check_mapped(value)
     own = vars(value)
     data = {name: own[name] for name in state_of(value.__class__) if name in own}
     return data | value._to_data() if hasattr(type(value), "_to_data") else data
 
 
+class _Mapped:
+    """The large arrays of a file: read where touched, shared by processes, copied where changed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.written = file, os.fstat(file.fileno()).st_mtime_ns
+        self.maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+
+    def array(self, member: zipfile.ZipInfo, n_bytes: int, dtype: Any) -> NDArray[Any] | None:
+        """Return the last bytes of a member as an array; None if they must be read."""
+        self.file.seek(member.header_offset + HEADER_BYTES - 4)
+        lengths, number = struct.unpack("<HH", self.file.read(4)), self.file.fileno()
+        start = member.header_offset + HEADER_BYTES + sum(lengths) + member.file_size - n_bytes
+        # Windows does not replace a file that is mapped.
+        if n_bytes < LEAST_MAPPED or start % ALIGNMENT or os.name == "nt":
+            return None
+        at = start % mmap.ALLOCATIONGRANULARITY
+        try:
+            pages = mmap.mmap(number, at + n_bytes, access=mmap.ACCESS_COPY, offset=start - at)
+        except OSError:  # a file system without maps
+            return None
+        if not self.maps:
+            self.descriptor = os.dup(number)
+            weakref.finalize(self, os.close, self.descriptor)
+        self.maps.add(pages)
+        return np.frombuffer(pages, dtype, offset=at)
+
+    def check(self) -> None:
+        """Raise OSError if the file was overwritten while arrays of it are in use."""
+        if self.maps and os.fstat(self.descriptor).st_mtime_ns != self.written:
+            raise OSError(
+                f"{str(self.file.name)!r} was overwritten, but a model that was loaded from it has "
+                "its large arrays there; load it again, and replace a file by renaming another"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave None in pickles and copies, which have arrays of their own."""
+        self.check()
+        return type(None), ()
+
+
 class _Decoder:
     """Undoes `_encode`. Of an author who knows this code nothing is believed."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive, self.depth = archive, 0
+    def __init__(self, archive: zipfile.ZipFile, mapped: _Mapped) -> None:
+        self.archive, self.mapped, self.depth = archive, mapped, 0
         self.read: set[Any] = set()  # numbers of arrays: each belongs to one attribute
 
     def value(self, value: Any) -> Any:
@@ -383,6 +439,8 @@ class _Decoder:
             if hasattr(cls, "_get_param_names"):  # a file leaves out parameters that are no data
                 vars(made).update(_defaults(cls))
             vars(made).update(data)
+        if self.mapped.maps and hasattr(cls, "_get_param_names"):
+            made._mapped = self.mapped
         if is_fitted:
             check_rest(made)
         return made
@@ -392,14 +450,18 @@ class _Decoder:
         if number in self.read:
             raise ValueError(f"it has array {number} twice")
         self.read.add(number)
-        content = io.BytesIO(self.archive.read(f"{number}.npy"))
-        header = _HEADERS[np.lib.format.read_magic(content)](content)
-        if header[0] != shape or header[2] != dtype:
-            raise ValueError(f"array {number} has another shape or type than announced")
-        if math.prod(shape) * dtype.itemsize != len(content.getbuffer()) - content.tell():
-            raise ValueError(f"array {number} has another size than announced")
-        content.seek(0)
-        return np.lib.format.read_array(content, allow_pickle=False)
+        info, n_bytes = self.archive.getinfo(f"{number}.npy"), math.prod(shape) * dtype.itemsize
+        with self.archive.open(info) as member:
+            header = _HEADERS[np.lib.format.read_magic(member)](member)
+            if header[0] != shape or header[2] != dtype:
+                raise ValueError(f"array {number} has another shape or type than announced")
+            if n_bytes != info.file_size - member.tell():
+                raise ValueError(f"array {number} has another size than announced")
+            values = self.mapped.array(info, n_bytes, dtype)
+            if values is not None:
+                return values.reshape(shape, order="F" if header[1] else "C")
+            member.seek(0)
+            return np.lib.format.read_array(member, allow_pickle=False)
 
 
 _HEADERS = {

@@ -467,6 +467,7 @@ def check_arrays(made: Any) -> None:
 
     For kernels, which index by them: anybody may have changed an attribute since the fit.
     """
+    check_mapped(made)
     held = vars(made)
     scope = Scope(held)
     for name, field in _arrays_of(made.__class__).items():
@@ -476,6 +477,12 @@ def check_arrays(made: Any) -> None:
             except ValueError as error:
                 raise ValueError(f"{type(made).__name__}.{name} {error}; fit again") from None
     check_rest(made)
+
+
+def check_mapped(made: Any) -> None:
+    """Raise OSError if the file of a loaded estimator, which maps arrays of it, has changed."""
+    if mapped := vars(made).get("_mapped"):
+        mapped.check()
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
-from gzkcore._util.state import forget, has, holds, nothing, stored
+from gzkcore._util.state import check_mapped, forget, has, holds, nothing, stored
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_same_class, check_sparse, validate_data
 from gzkcore.features.auto import KernelFeatures
@@ -126,6 +126,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
+        check_mapped(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         raise NotImplementedError

@@ -1,18 +1,25 @@
 """Files of models: they give back the model, hold no code, and a changed one is refused."""
 
+import copy
+import gc
 import io
 import json
+import mmap
 import os
 import pickle
 import sys
+import tracemalloc
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
+import joblib
 import models
 import numpy as np
 import pytest
 import resign
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
@@ -363,6 +370,7 @@ NOT_KEPT = {
     "_last_tables": "those that the last features took",
     "_cast": "the tables of the last columns, in each type",
     "_trusted": "says that parameters were checked, which are checked again",
+    "_mapped": "the file that arrays are in",
 }
 
 
@@ -392,17 +400,24 @@ def undeclared(value):
     }
 
 
+@pytest.mark.parametrize("least", [1, 1 << 24], ids=["mapped", "read"])
 @pytest.mark.parametrize(("unit", "make", "say"), [
     pytest.param(unit, make, say, id=name) for name, unit, make, say in models.cases()
 ])  # fmt: skip
-def test_a_model_of_every_class_comes_back_whole(unit, make, say, tmp_path):
+def test_a_model_of_every_class_comes_back_whole(unit, make, say, least, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_io, "LEAST_MAPPED", least)
     X = models.rows(unit)
     model = make(X)
     expected = say(model, X)
     assert undeclared(model) == set()
     save(model, tmp_path / "m.gzk")
-    found = say(load(tmp_path / "m.gzk"), X)
+    content = (tmp_path / "m.gzk").read_bytes()
+    again = load(tmp_path / "m.gzk")
+    found = say(again, X)
     assert found.keys() == expected.keys()
+    assert (tmp_path / "m.gzk").read_bytes() == content
+    save(again, tmp_path / "again.gzk")
+    assert type(load(tmp_path / "again.gzk")) is type(model)
     is_table = isinstance(getattr(model, "kernel", None), GeneralizedZonal)  # kept for a function
     for what, values in expected.items():
         atol = 512 * np.finfo(values.dtype).eps if is_table else 0
@@ -492,3 +507,208 @@ def test_files_keep_the_largest_numbers(tmp_path):
     model = gzkcore.KernelRegressor(random_state=0).fit(X, y)
     model.save(tmp_path / "m.gzk")
     assert_array_equal(load(tmp_path / "m.gzk").predict(X), y)
+
+
+# ---- arrays that are mapped
+
+maps = pytest.mark.skipif(os.name == "nt", reason="Windows does not replace files that are mapped")
+
+
+OPEN_FILES = Path("/proc/self/fd")
+N_MAPPED = 200  # rows, more than zipfile reads at once
+
+
+@pytest.fixture
+def mapped(tmp_path, monkeypatch):
+    """A file whose arrays are all mapped, written long ago, and a maker of its model."""
+    monkeypatch.setattr(model_io, "LEAST_MAPPED", 1)
+    path = tmp_path / "m.gzk"
+    gzkcore.KernelRidge(alpha=0.1).fit(*data(N_MAPPED)).save(path)
+    os.utime(path, ns=(1, 1))
+    return path
+
+
+def is_mapped(array):
+    return isinstance(getattr(array.base.base, "obj", None), mmap.mmap)
+
+
+@maps
+def test_large_arrays_are_mapped_and_others_read(tmp_path):
+    rows = model_io.LEAST_MAPPED // 8 // 4
+    X = np.random.default_rng(0).uniform(size=(rows, 4))
+    model = gzkcore.NearKernelRidge(Gaussian(9.0), 0.1, n_neighbors=3).fit(X, X[:, 0])
+    model.save(tmp_path / "m.gzk")
+    tracemalloc.start()
+    try:
+        again = load(tmp_path / "m.gzk")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * model._y.nbytes < 0.4 * X.nbytes
+    assert is_mapped(again.X_fit_)
+    assert again.X_fit_.ctypes.data % model_io.ALIGNMENT == 0
+    assert not is_mapped(again._y)
+    assert_array_equal(again.X_fit_, model.X_fit_)
+    assert_array_equal(again.predict(X[:9]), model.predict(X[:9]))
+
+
+@maps
+def test_members_that_are_not_aligned_are_read(mapped):
+    model = load(mapped)
+    assert is_mapped(model.X_fit_)
+    mapped.write_bytes(resign.signed(resign.parts_of(mapped.read_bytes())))
+    again = load(mapped)
+    assert not hasattr(again, "_mapped")
+    assert_array_equal(again.X_fit_, data(N_MAPPED)[0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_mapped_arrays_keep_their_order(order, mapped):
+    value = {"x": np.asarray(np.arange(6.0).reshape(2, 3), order=order)}
+    save(gzkcore.KernelRidge(alpha=value), mapped)
+    again = load(mapped).alpha["x"]
+    assert_array_equal(again, value["x"])
+    assert again.flags[f"{order}_CONTIGUOUS"]
+
+
+def test_where_the_system_does_not_map_arrays_are_read(mapped, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no such device")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    assert_array_equal(load(mapped).X_fit_, data(N_MAPPED)[0])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_mapped_arrays_are_checked(value, mapped):
+    content, X = mapped.read_bytes(), data(N_MAPPED)[0].tobytes()
+    assert content.count(X) == 1
+    changed = content.replace(X, np.float64(value).tobytes() + X[8:])
+    refused(changed, mapped.parent, "checksum is wrong")
+    refused(resign.resigned(changed), mapped.parent, f"X_fit_ holds {value}, which is not finite")
+
+
+def some_features():
+    return GegenbauerFeatures(n_components=9, random_state=0)
+
+
+def more(model):
+    return model.partial_fit(*data(50, seed=1))
+
+
+CHANGED = {
+    "update": (gzkcore.KernelRidge(alpha=0.1), lambda m: m.update(*data(50, seed=1))),
+    "forget": (gzkcore.KernelRidge(alpha=0.1), lambda m: m.forget([0, 5])),
+    "update near": (
+        gzkcore.NearKernelRidge(Gaussian(1.0), 0.1, n_neighbors=9),
+        lambda m: m.update(*data(50, seed=1)),
+    ),
+    "forget near": (
+        gzkcore.NearKernelRidge(Gaussian(1.0), 0.1, n_neighbors=9),
+        lambda m: m.forget([0, 5]),
+    ),
+    "fit": (gzkcore.KernelRidge(alpha=0.1), lambda m: m.fit(*data(50, seed=1))),
+    "ridge": (RandomFeatureRidge(some_features(), 0.1), more),
+    "ridge cv": (RandomFeatureRidgeCV(some_features(), alphas=[0.1, 1.0]), more),
+    "pca": (RandomFeaturePCA(some_features(), 2), more),
+    "cca": (gzkcore.RandomFeatureCCA(some_features(), some_features(), n_components=2), more),
+    "kmeans": (
+        gzkcore.RandomFeatureKMeans(some_features(), n_clusters=2, random_state=0),
+        lambda m: m.fit(data(50, seed=1)[0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_change_of_a_mapped_model_leaves_its_file(name, mapped):
+    model, change = CHANGED[name]
+    X, y = data(N_MAPPED)
+    model = clone(model).fit(X, y)
+    model.save(mapped)
+    content = mapped.read_bytes()
+    again = load(mapped)
+    answers = [
+        (each.predict if hasattr(each, "predict") else each.transform)(X)
+        for each in (change(again), change(model))
+    ]
+    assert_array_equal(*answers)
+    assert mapped.read_bytes() == content
+    again.save(mapped)
+    model.save(mapped.with_name("other.gzk"))
+    assert mapped.read_bytes() == mapped.with_name("other.gzk").read_bytes()
+
+
+def test_who_writes_to_a_mapped_array_changes_no_file(mapped):
+    model = load(mapped)
+    model.X_fit_[:] = 0.0
+    assert_array_equal(load(mapped).X_fit_, data(N_MAPPED)[0])
+
+
+def test_copies_have_arrays_of_their_own(mapped):
+    model, X = load(mapped), data(N_MAPPED)[0]
+    expected = model.predict(X)
+    joblib.dump(model, mapped.with_name("model.joblib"))
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        joblib.load(mapped.with_name("model.joblib")),
+    ]
+    overwrite(mapped)
+    for each in copies:
+        assert not is_mapped(each.X_fit_[:])
+        assert_array_equal(each.predict(X), expected)
+    assert_array_equal(clone(model).fit(*data(N_MAPPED)).predict(X), expected)
+
+
+def overwrite(path):
+    """Write to a file without making another, as cp does."""
+    with path.open("r+b") as file:
+        file.write(b"P")
+
+
+@maps
+def test_a_file_that_is_overwritten_is_noticed(mapped):
+    model, X = load(mapped), data(N_MAPPED)[0]
+    features = GegenbauerFeatures(Gaussian(9.0), 32, basis="random", random_state=0).fit(X)
+    features.save(mapped.with_name("features.gzk"))
+    os.utime(mapped.with_name("features.gzk"), ns=(1, 1))
+    features = load(mapped.with_name("features.gzk"))
+    for path in (mapped, mapped.with_name("features.gzk")):
+        overwrite(path)
+    for use in (
+        lambda: model.predict(X),
+        lambda: model.update(*data(5)),
+        lambda: model.save(mapped),
+        lambda: pickle.dumps(model),
+        lambda: copy.deepcopy(model),
+        lambda: features.transform(X),
+        lambda: features.save(mapped),
+    ):
+        with pytest.raises(OSError, match=r"\.gzk' was overwritten, .*; load it again, and rep"):
+            use()
+    assert_array_equal(load(mapped).predict(X), load(mapped).predict(X))
+    assert_array_equal(model.fit(*data(N_MAPPED)).predict(X), load(mapped).predict(X))
+
+
+@maps
+def test_a_file_that_is_replaced_or_removed_stays_with_its_model(mapped):
+    model, X = load(mapped), data(N_MAPPED)[0]
+    expected = model.predict(X)
+    gzkcore.KernelRidge(alpha=9.0).fit(*data(seed=1)).save(mapped)
+    assert_array_equal(model.predict(X), expected)
+    mapped.unlink()
+    model._outdate()
+    assert_array_equal(model.predict(X), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
+
+
+@maps
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="counts open files")
+def test_a_model_that_is_gone_leaves_no_file_open(mapped):
+    gc.collect()
+    before = len([*OPEN_FILES.iterdir()])
+    model = load(mapped)
+    assert len([*OPEN_FILES.iterdir()]) > before
+    del model
+    gc.collect()
+    assert len([*OPEN_FILES.iterdir()]) == before
