@@ -1,6 +1,7 @@
 """Kernel ridge regression from the nearest rows of each new one, for any number of rows."""
 
 import contextlib
+import copy
 import functools
 from typing import Any, Self, cast
 
@@ -34,9 +35,10 @@ from gzkcore.kernels.learned import ConstantTargetsError, Examples
 from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.coded import CodedRows
+from gzkcore.rows.dask import HeldRows
 from gzkcore.rows.survey import stack
 from gzkcore.solve.near_lengths import learned_near
-from gzkcore.solve.near_rows import NearRows
+from gzkcore.solve.near_rows import NearRows, brought
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
@@ -85,7 +87,8 @@ class NearKernelRidge(WithKernel, Regressor):
     alpha_ : float
     noise_variance_ : float or ndarray of shape (n_targets,)
     X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The training rows, without those of weight 0, and those of `smooth_`.
+        The training rows, without those of weight 0, and those of `smooth_`. Of a Dask collection
+        on a cluster the workers hold them, and ``X_fit_[numbers].toarray()`` brings some.
     smooth_ : regressor
         Only with `smooth`.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -194,11 +197,13 @@ class NearKernelRidge(WithKernel, Regressor):
             return X
         return super()._columns(X, reset)
 
+    def _summands(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return valid_rows(X), y, sample_weight
+
     def _fit(self, reader: Reader, step: Step) -> None:
         check_seed(self.random_state)
         self._count = check_integer("n_neighbors", self.n_neighbors, 1)
-        names = getattr(self, "feature_names_in_", None)
-        self._trend = check_trend(self.trend, self.n_features_in_, names)
+        self._trend = check_trend(self.trend, self.n_features_in_, reader.names)
         if self.alpha is not None:
             check_not_negative("alpha", self.alpha)
         kernel = as_exact_kernel(self.kernel)
@@ -207,13 +212,13 @@ class NearKernelRidge(WithKernel, Regressor):
                 f"kernel={self.kernel!r} has no scaled columns, in which rows are near or far; use "
                 "a Kernel with lengthscales, or KernelRidge"
             )
-        rows, rng = TrainingRows.of(*reader.gather(self)), generator(self.random_state)
+        rows = TrainingRows.of(*reader.gather(self, held=True))
+        rng = generator(self.random_state)
         self._set_rows(rows)
         if self.smooth is not None:
             rows = self._fit_smooth(rows, rng)
             self._set_rows(rows)
-        left = self._left()
-        self.kernel_, self.alpha_ = self._learned(kernel, rows, left, names, rng)
+        self.kernel_, self.alpha_ = self._learned(kernel, rows, reader, rng)
         self._set_scale(rng)
 
     def _set_rows(self, rows: TrainingRows) -> None:
@@ -233,22 +238,23 @@ class NearKernelRidge(WithKernel, Regressor):
             )
         left = self._left()[some].reshape(-1, *self._target_shape)
         weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
-        self.smooth_ = clone(self.smooth).fit(rows.X[some], left, **weight)
+        X, some = brought(rows.X, some)
+        self.smooth_ = clone(self.smooth).fit(X[some], left, **weight)
         return rows.part(others)
 
     def _learned(
-        self, kernel: Kernel, rows: TrainingRows, left: Doubles, names: Any, rng: Any
+        self, kernel: Kernel, rows: TrainingRows, reader: Reader, rng: Any
     ) -> tuple[Kernel, float]:
         """Return the resolved kernel and alpha, for targets less the trend."""
         if kernel.unit_sphere:
             check_unit(rows.X)
         if asks_targets(kernel) or self.alpha is None:
-            to_learn = kernel if asks_targets(kernel) else rows.resolve(kernel, names)
-            examples = Examples(rows.X, left, rows.weight, names, self._groups)
+            to_learn = kernel if asks_targets(kernel) else reader.resolve(kernel)
+            examples = Examples(rows.X, self._left(), rows.weight, reader.names, self._groups)
             with contextlib.suppress(ConstantTargetsError):
                 found = learned_near(to_learn, examples, start=self._start, random_state=rng)
                 return found.kernel, found.noise if self.alpha is None else float(self.alpha)
-        return rows.resolve(kernel, names), 1.0 if self.alpha is None else float(self.alpha)
+        return reader.resolve(kernel), 1.0 if self.alpha is None else float(self.alpha)
 
     def _set_trend(self) -> None:
         """Fit the trend by least squares."""
@@ -277,6 +283,10 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def _smooth_part(self, X: Rows) -> Doubles:
         """Return the values of trend and smooth part, of shape (n, n_targets)."""
+        if isinstance(X, HeldRows):
+            afar = copy.copy(self)
+            del afar.X_fit_, afar._y, afar._noise
+            return np.asarray(X.map(afar._smooth_part))
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
             slopes = self.trend_coef_.reshape(X.shape[1], -1)
@@ -304,6 +314,15 @@ class NearKernelRidge(WithKernel, Regressor):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again of the rows."""
         return {k: v for k, v in super().__getstate__().items() if k not in REMADE}
+
+    def _for_workers(self, return_std: bool = False) -> Self:
+        if isinstance(self.X_fit_, HeldRows):
+            self.X_fit_.refuse()
+        return super()._for_workers(return_std)
+
+    def _to_data(self) -> dict[str, Any]:
+        self._for_workers()
+        return {}
 
     @property
     def noise_variance_(self) -> Any:

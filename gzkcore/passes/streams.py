@@ -42,6 +42,7 @@ from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
 from gzkcore.kernels.base import asks_targets
 from gzkcore.rows.coded import CodedRows
+from gzkcore.rows.dask import HeldRows, client_of
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
@@ -123,8 +124,15 @@ class Reader:
         """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
         return learner._summands(*(learner._rows(*batch) if self.array is None else batch))
 
-    def gather(self, learner: Any) -> tuple[Any, Any, Any]:
-        """Return what a learner takes of all rows, put together in this process."""
+    def gather(self, learner: Any, *, held: bool = False) -> tuple[Any, Any, Any]:
+        """Return what a learner takes of all rows, put together in this process.
+
+        With `held` the workers of a cluster hold the rows, as `HeldRows`, if there is one.
+        """
+        if held and self.distributed and client_of() is not None:
+            chunks = self.source.held(_of_summands, tuple, copy.copy(learner), True)
+            self.rows, y, weight = HeldRows.of(chunks, self.rows.shape[1])
+            return self.rows, y, weight
         if self.array is not None:
             rows, y, weight = learner._summands(self.rows, self.targets, self.weight)
             return valid_rows(rows), y, weight
@@ -134,7 +142,9 @@ class Reader:
         if any(part is not None for part in weights):
             pairs = zip(weights, targets, strict=True)
             weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in pairs])
-        return valid_rows(stack(list(rows))), np.concatenate(targets), weight
+        self.rows, self.targets = valid_rows(stack(list(rows))), np.concatenate(targets)
+        self.weight = weight
+        return self.rows, self.targets, weight
 
     def reduce(
         self, learner: Any, work: Callable[..., Any], merge: Callable[..., Any], *args: Any
@@ -162,8 +172,8 @@ class Reader:
         return fit_features(features, self.source, self._surveyed(features), self.names)
 
     def resolve(self, kernel: Any) -> Any:
-        """Resolve a kernel on all rows, or on the first batch of an iterator."""
-        if self.survey is None:
+        """Resolve a kernel on all rows, or on the first batch of those that are not gathered."""
+        if self.survey is None and not isinstance(self.rows, HeldRows):
             rows = FitRows.of_array(self.rows, self.weight, self.targets, self.names)
         else:
             survey = self._surveyed(kernel)

@@ -8,14 +8,18 @@ identical, to the last bit, for any workers.
 """
 
 import contextlib
+import copy
 import functools
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
 
 from .sources import Batch, has_rows, in_batch
@@ -81,12 +85,91 @@ class DaskSource:
             trees += level
         return list(_library("dask").compute(*trees))
 
+    def held(self, work: Callable[..., Any], *args: Any) -> "DaskSource":
+        """Return a source of work(batch, *args) of each chunk, which the workers hold."""
+        delayed = _library("dask").delayed
+        shared = [delayed(arg, traverse=False) for arg in (work, *args)]
+        task, held = delayed(_reduce_chunk, pure=False), copy.copy(self)
+        tasks = [task(number, *chunk, *shared) for number, chunk in enumerate(self._together())]
+        held.parts = [list(_library("dask").persist(*tasks)), None, None]
+        return held
+
     def __len__(self) -> int:
         return len(self.parts[0] or [])
 
     def _together(self) -> Iterator[tuple[Any, ...]]:
         for number in range(len(self)):
             yield tuple(None if part is None else part[number] for part in self.parts)
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows (n, d) that the workers of a cluster hold.
+
+    Some of the rows, or of the columns, stay there too, until `toarray`.
+    """
+
+    source: DaskSource  # of tuples, with the rows of a chunk first
+    starts: Integers  # (n_chunks + 1,): the number of the first row of each chunk
+    numbers: Integers  # (n,): of these rows, among those of all chunks,
+    columns: Integers  # (d,): and of their columns
+
+    @classmethod
+    def of(cls, source: DaskSource, width: int) -> tuple["HeldRows", Doubles, Doubles | None]:
+        """Return the rows of a source of (X, y, weight); all y, and all weights, come here."""
+        groups = [range(number, number + 1) for number in range(len(source))]
+        others = source.reduce_each(groups, _beside_rows, list)
+        starts = np.cumsum([0, *(len(other[0]) if other else 0 for other in others)])
+        y, weights = zip(*filter(None, others), strict=True)
+        rows = cls(source, starts, np.arange(starts[-1]), np.arange(width))
+        return rows, np.concatenate(y), None if weights[0] is None else np.concatenate(weights)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return len(self.numbers), len(self.columns)
+
+    def __getitem__(self, rows: Any) -> "HeldRows":
+        rows, columns = rows if isinstance(rows, tuple) else (rows, slice(None))
+        return replace(self, numbers=self.numbers[rows], columns=self.columns[columns])
+
+    def copy(self) -> "HeldRows":
+        """Return these rows, which nothing changes."""
+        return self
+
+    def refuse(self, *_: Any) -> NoReturn:
+        """Refuse to be in a file, or an array of this process."""
+        raise ValueError(
+            f"the workers of a cluster hold {counted(len(self.numbers), 'row')} of this model, so "
+            "that it can predict arrays and forget rows, and no more; fit to arrays: X.compute()"
+        )
+
+    __getstate__ = __array__ = refuse
+
+    def toarray(self) -> Any:
+        """Return the rows as an array."""
+        return self.map(dense)
+
+    def map(self, work: Callable[[Any], Any]) -> Any:
+        """Return work(rows), a row for each, which the workers compute."""
+        chosen, places = self._by_chunk()
+        values = self.source.reduce(_of_some, np.concatenate, work, *chosen)
+        out = np.empty_like(values)
+        out[places] = values
+        return out
+
+    def held(self, work: Callable[..., Any], *args: Any) -> DaskSource:
+        """Return a source of work(rows, *args), for rows whose numbers rise."""
+        return self.source.held(_of_some, work, *self._by_chunk()[0], *args)
+
+    def _by_chunk(self) -> tuple[tuple[list[Any], Any], Integers]:
+        """Return which rows of each chunk these are, which columns, and the rows' places here."""
+        chunk_of = np.searchsorted(self.starts, self.numbers, side="right") - 1
+        places = np.argsort(chunk_of, kind="stable")
+        ends = np.cumsum(np.bincount(chunk_of, minlength=len(self.source)))
+        numbers = np.split(self.numbers[places], ends[:-1])
+        rows = [_as_slice(own - start) for own, start in zip(numbers, self.starts, strict=False)]
+        return (rows, _as_slice(self.columns)), places
 
 
 class Held:
@@ -225,10 +308,19 @@ def _chunks(name: str, values: Any, X: Any) -> list[Any]:
 def _reduce_chunk(
     number: int, X: Any, y: Any, sample_weight: Any, work: Callable[..., Any], *args: Any
 ) -> Any:
-    if not has_rows(X):
+    if X is None or not has_rows(X):
         return None
     with _own_share(), in_batch(number, "chunk"):
         return work(Batch(X, y, sample_weight, number), *args)
+
+
+def _beside_rows(batch: Batch) -> Any:
+    return batch.X[1:]
+
+
+def _of_some(batch: Batch, work: Callable[..., Any], rows: Any, columns: Any, *args: Any) -> Any:
+    here = rows[batch.number]
+    return None if np.size(here) == 0 else work(batch.X[0][here][:, columns], *args)
 
 
 def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
@@ -254,6 +346,13 @@ def _work_on_batch(
 def _work_on(work: Callable[..., Any], *args: Any) -> Any:
     with _own_share():
         return work(*args)
+
+
+def _as_slice(numbers: Integers) -> Any:
+    """Return consecutive numbers as a slice, of which no copy is made."""
+    if numbers.size and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ from gzkcore.kernels.learned import (
 from gzkcore.kernels.learned_parts import LearnedPart
 from gzkcore.kernels.marginal_likelihood import NOISE_START, ConditionalCriterion, SearchPoint
 
-from .near_rows import NearRows
+from .near_rows import NearRows, brought
 
 # There are so many blocks at first, and then; in each the targets of some rows are predicted from
 # those of the others. On 72,000 rows of 200 stations 500 blocks of one asked row had no better
@@ -79,9 +79,11 @@ def learned_near(
     """
     used, seed = examples.used, int(generator(random_state).integers(2**31))
     some = np.sort(used[np.random.default_rng(seed).permutation(used.size)[:N_ROWS]])
+    X, some = brought(examples.X, some)
+    drawn = replace(examples, X=X)
     first, *others = candidates(kernel) if asks_targets(kernel) else [kernel]
     with limit_blas(1):  # whose bits depend on its threads
-        began = _Lengths.first(examples.part(first, some), examples, start, seed)
+        began = _Lengths.first(drawn.part(first, some), examples, start, seed)
         best = began.refined(FIRST_BLOCKS)
         for _ in range(ROUNDS - 1):
             new = best.refined(BLOCKS)
@@ -93,7 +95,7 @@ def learned_near(
                 break
         misses = 0
         for other in others:
-            new = replace(best, part=examples.part(other, some)).refined(BLOCKS)
+            new = replace(best, part=drawn.part(other, some)).refined(BLOCKS)
             if new.loss < best.loss:
                 best = new
             elif (misses := misses + 1) == MISSES:
@@ -161,7 +163,8 @@ class _Lengths:
         """Return the likeliest lengths of blocks of rows that are near by these."""
         blocks = self._blocks(n_blocks)
         spread = None if self.rows.weight is None else 1 / self.rows.weight[blocks]
-        part, n_given = self.part.on_blocks(self.rows.X, blocks), blocks.shape[1] - _asked(blocks)
+        part = self.part.on_blocks(*brought(self.rows.X, blocks))
+        n_given = blocks.shape[1] - _asked(blocks)
         criterion = ConditionalCriterion(part, self.rows.y[blocks], spread, n_given)
         start = self.point if self.evaluations else _shortened(criterion, self.point)
         point = criterion.least(start, SETTLED)
@@ -175,7 +178,7 @@ class _Lengths:
         """
         rng, n = np.random.default_rng(self.seed), len(self.rows.y)
         centers = self.near.columns.of(self.rows.X[rng.permutation(n)[:n_blocks]])
-        blocks = self.near.nearest(centers, min(SIZE, n)).astype(np.intp)
+        blocks: Integers = self.near.nearest(centers, min(SIZE, n)).astype(np.intp)
         for rows in blocks:
             asked = rng.permutation(max(rows.size // 3, _asked(blocks)))[: _asked(blocks)]
             rows[:] = np.append(np.delete(rows, asked), rows[asked])

@@ -12,7 +12,8 @@ Memory     the rows, and in single precision their scaled columns.
 
 import functools
 import math
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -28,6 +29,8 @@ from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
 from gzkcore.kernels.tile_rows import scaled_columns
 from gzkcore.kernels.transformed import unmapped
 from gzkcore.rows.coded import CodedRows
+from gzkcore.rows.dask import HeldRows
+from gzkcore.rows.sources import Batch
 
 from .neighbours import NO_CODES, Nearest, Numbers, given_near
 from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
@@ -134,18 +137,11 @@ class NearRows:
             self.columns = Columns(kernel, None)
 
     @functools.cached_property
-    def _index(self) -> Nearest:
-        columns = self.columns
-        return Nearest(columns.scaled(columns.of(self.X)), columns.gaps)
-
-    def indexed(self) -> Self:
-        """Return the rows with their index, which is made at the first search."""
-        _ = self._index
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index, which is made of the rows."""
-        return {k: v for k, v in vars(self).items() if k != "_index"}
+    def _index(self) -> Any:
+        """A tree of the rows, or a source of trees that workers hold."""
+        if isinstance(self.X, HeldRows):
+            return self.X.held(_tree, self.kernel)
+        return Nearest(self.columns.scaled(self.columns.of(self.X)), self.columns.gaps)
 
     # -- predictions --------------------------------------------------------------------------
 
@@ -167,9 +163,12 @@ class NearRows:
         mean, variance = self._given(X, places[others].reshape(len(rows), count - 1))
         return mean, variance + self._noise_of(rows) - self.alpha
 
-    def nearest(self, X: Doubles, count: int) -> Numbers:
+    def nearest(self, X: Doubles, count: int) -> Any:
         """Return the numbers (n, count) of the rows nearest to other rows, given their columns."""
-        return self._index.to(self.columns.scaled(X), count)
+        X = self.columns.scaled(X)
+        if not isinstance(self.X, HeldRows):
+            return self._index.to(X, count)
+        return self._index.reduce(_answer, functools.partial(_nearest_of, count), X, count)[1]
 
     def _given(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         mean, variance = np.empty((len(X), self.y.shape[1])), np.empty(len(X))
@@ -237,8 +236,10 @@ class NearRows:
                 )
             variances = np.einsum("ipc,ce,ipe->ip", directions, prior, directions)
         with limit_blas(1):
-            for i, here in enumerate(self.nearest(self.columns.of(X), self.count)):
-                x, old = X[i : i + 1], as_double(dense(self.X[here]))
+            near = self.nearest(self.columns.of(X), self.count)
+            rows, places = brought(self.X, near)
+            for i, here in enumerate(near):
+                x, old = X[i : i + 1], as_double(dense(rows[places[i]]))
                 root = self._root(matrix_of(self.kernel, old), self._noise_of(here))
                 slopes = gradients(self.kernel, x, old, solve_factored(root, self.y[here]))
                 if slopes is None:
@@ -252,3 +253,38 @@ class NearRows:
                     sides = (directions[i] @ D[0]).T
                     variances[i] -= np.square(solve_triangle(root, sides)).sum(axis=0)
         return out, None if variances is None else np.maximum(variances, 0.0)
+
+
+# ---- rows that workers hold
+
+
+def brought(X: Any, numbers: Integers) -> tuple[Any, Integers]:
+    """Return rows and the numbers of some; of rows that workers hold these alone, brought here."""
+    if not isinstance(X, HeldRows):
+        return X, numbers
+    some, at = np.unique(numbers, return_inverse=True)
+    return X[some].toarray(), at.reshape(numbers.shape)
+
+
+def _tree(X: Rows, kernel: Kernel) -> tuple[Rows, Kernel, Nearest]:
+    return X, kernel, Nearest(scaled(kernel, as_double(dense(X))))
+
+
+def _answer(batch: Batch, X: Doubles, count: int) -> tuple[Doubles, Numbers, int]:
+    """Return squared distances (n, m) and numbers of near rows, and how many rows are searched."""
+    rows, kernel, tree = batch.X
+    near = tree.to(X, min(count, rows.shape[0]))
+    old = (scaled(kernel, as_double(dense(rows[places]))) for places in near.T)
+    squares = [np.square(X - each).sum(axis=1) for each in old]
+    return np.stack(squares, axis=1), near, rows.shape[0]
+
+
+def _nearest_of(count: int, answers: Sequence[Any]) -> tuple[Doubles, Integers, int]:
+    """Return the answer of all rows, given those of one part after the other."""
+    every, near, sizes = zip(*answers, strict=True)
+    before = np.cumsum([0, *sizes[:-1]])
+    numbers = np.concatenate([n + k for n, k in zip(near, before, strict=True)], axis=1)
+    squares = np.concatenate(every, axis=1)
+    best = np.argsort(squares, axis=1, kind="stable")[:, :count]
+    squares, numbers = (np.take_along_axis(each, best, axis=1) for each in (squares, numbers))
+    return squares, numbers, sum(sizes)
