@@ -96,16 +96,19 @@ def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template):
     np.testing.assert_allclose(values[1], values[0], rtol=1e-4, atol=1e-4)
 
 
-def test_a_learner_takes_rows_with_codes():
+@pytest.mark.parametrize("weight", [None, np.random.default_rng(0).integers(0, 4, 500)])
+def test_a_learner_takes_rows_with_codes(weight):
     X, y = table(500)
     models = [
-        NearKernelRidge(Matern(1.5, lengths()), 0.1, random_state=0, trend=[0, 1]).fit(rows, y)
+        NearKernelRidge(Matern(1.5, lengths()), 0.1, random_state=0, trend=[0, 1]).fit(
+            rows, y, weight
+        )
         for rows in (X, CodedRows.of(X, GROUPS))
     ]
     plain, coded = (model.predict(X[:20], return_std=True) for model in models)
     np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
     models[1].update(X[:3] + 0.5, y[:3])
-    assert models[1].X_fit_.shape == (503, 13)
+    assert models[1].X_fit_.shape == (len(models[0].X_fit_) + 3, 13)
 
 
 @pytest.mark.parametrize("template", [Matern(1.5, "learn"), Laplacian("learn")])
