@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore.kernels.base import asks_targets
 from gzkcore.kernels.learned import learned_or_plain
+from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Survey, without_zeros
 
@@ -38,7 +39,8 @@ class FitRows:
         X, weight, used = without_zeros(X, sample_weight)
         if X.shape[0] == 0:
             raise ValueError("sample_weight is zero for every row; give some a weight > 0")
-        if weight is None or weight.min() == weight.max():
+        # Kernels of rows with codes are numbers, which no statistics of the rows tell.
+        if weight is None or weight.min() == weight.max() or isinstance(X, CodedRows):
             return cls(X, used=used, y=y, names=names)
         survey = Survey.of(Batch(X, None, weight, 0))
         return cls(X, weight, survey, used=used, y=y, names=names)

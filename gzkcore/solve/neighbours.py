@@ -178,7 +178,8 @@ class Nearest:
         return self._rows[places]
 
     def _centred(self, X: Doubles) -> Floats:
-        return np.clip(X - self._center, -FAR, FAR).astype(np.float32)
+        centred = X - self._center
+        return np.clip(centred, -FAR, FAR, out=centred).astype(np.float32)
 
 
 class SparseFactor:

@@ -12,7 +12,6 @@ from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.general import FunctionKernel, Precomputed
-from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.survey import without_zeros
 
 from .solve import NotPositiveDefinite
@@ -86,9 +85,7 @@ class TrainingRows:
             raise_asymmetric(kernel(dense(self.X[:: max(1, n // TRIED_ROWS)])), "K", WRONG_FUNCTION)
         if kernel.unit_sphere:
             check_unit(self.X)
-        # Kernels of rows with codes have numbers, which ask for no weights.
-        weight = None if isinstance(self.X, CodedRows) else self.weight
-        return FitRows.of_array(self.X, weight, self.y, names).resolve(kernel)
+        return FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
 
 
 def check_inverses(weight: Doubles | None, unit: float = 1.0) -> None:
