@@ -8,9 +8,9 @@ those of the rows about them, and
 
 is maximised over the lengths and the noise (Vecchia 1988; Stein, Chi, Welty 2004), by the search
 and the priors of `marginal_likelihood`. Which rows are near depends on the lengths, so that blocks
-are drawn again, as long as rows that are left out become likelier given their nearest others. A
-block says nothing of rows that only other lengths bring near: on 317,346 flights the errors of rows
-left out were .74 after the best draw, and .83 after the next.
+are drawn again, and those lengths are taken with which rows that are left out have the least
+errors, given their nearest others. A block says nothing of rows that only other lengths bring near:
+on 317,346 flights the errors of rows left out were .74 after the best draw, and .83 after the next.
 
 Cost       an evaluation takes BLOCKS SIZE^3 multiply-adds, whatever the number of rows.
 """
@@ -44,9 +44,9 @@ from .near_rows import NearRows, brought
 # lengths in eight times the time.
 FIRST_BLOCKS, BLOCKS, SIZE = 100, 300, 60
 ONE_IN = 6  # So often a row of a block is asked; the others are given.
-ROUNDS = 5  # So often blocks are drawn,
-ALIKE = 0.05  # or until no logarithm of a length changes by more,
-LEFT_OUT, NEIGHBOURS = 2000, 50  # or so many rows, given so many others, do not become likelier.
+ROUNDS = 4  # So often blocks are drawn,
+ALIKE = 0.05  # or until no logarithm of a length changes by more.
+LEFT_OUT, NEIGHBOURS = 2000, 50  # Lengths are judged by so many rows, given so many others.
 MISSES = 2  # Other kernels are tried until so many are no better.
 FACTOR = 1.5  # The search starts from lengths shortened by the likeliest power of e^FACTOR.
 MUCH = 2.0  # The search may start with this much noise.
@@ -84,15 +84,12 @@ def learned_near(
     first, *others = candidates(kernel) if asks_targets(kernel) else [kernel]
     with limit_blas(1):  # whose bits depend on its threads
         began = _Lengths.first(drawn.part(first, some), examples, start, seed)
-        best = began.refined(FIRST_BLOCKS)
-        for _ in range(ROUNDS - 1):
-            new = best.refined(BLOCKS)
-            if new.loss >= best.loss:
+        draws = [began.refined(FIRST_BLOCKS)]
+        while len(draws) < ROUNDS:
+            draws.append(draws[-1].refined(BLOCKS))
+            if np.abs(draws[-1].point.theta - draws[-2].point.theta).max() <= ALIKE:
                 break
-            alike = np.abs(new.point.theta - best.point.theta).max() <= ALIKE
-            best = new
-            if alike:
-                break
+        best = min(draws, key=lambda lengths: lengths.loss)
         misses = 0
         for other in others:
             new = replace(best, part=drawn.part(other, some)).refined(BLOCKS)
@@ -149,15 +146,15 @@ class _Lengths:
 
     @functools.cached_property
     def loss(self) -> float:
-        """How unlikely rows are that are left out one by one, up to a constant.
+        """The mean of |error|^1.5 of rows that are left out one by one.
 
-        By a Laplace distribution: on 1,000 of those flights a normal one took its order of lengths
-        from a few late ones, and this one had that of the errors on 10,000 new ones.
+        Of 317,346 flights 1,000 squared errors took the order of draws from a few late ones. On the
+        45,730 rows of protein, many of which are nearly copies, absolute errors and likelihoods
+        preferred lengths that were 2 to 5 % worse on new rows.
         """
         some = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))[:LEFT_OUT]
-        mean, variance = self.near.left_out(np.sort(some))
-        sizes = np.abs(self.rows.y[np.sort(some)] - mean) / np.sqrt(variance)[:, None]
-        return float(2 * np.log(sizes.mean(axis=0)).mean() + np.log(variance).mean())
+        mean, _ = self.near.left_out(np.sort(some))
+        return float((np.abs(self.rows.y[np.sort(some)] - mean) ** 1.5).mean())
 
     def refined(self, n_blocks: int) -> Self:
         """Return the likeliest lengths of blocks of rows that are near by these."""
