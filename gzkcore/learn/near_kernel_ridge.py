@@ -27,6 +27,7 @@ from gzkcore._util.state import (
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_not_negative, dense
+from gzkcore._util.warn import warn
 from gzkcore.features.base import check_unit
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, asks_targets
@@ -50,7 +51,8 @@ __all__ = ["NearKernelRidge"]
 
 REMADE = "_near", "_slopes_of"  # of the rows, where they are needed
 SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
-SCALE_ROWS = 2000  # The prior scale is estimated from so many rows.
+# The prior scale is estimated from so many rows, or fewer where m^3 of each are more than this.
+SCALE_ROWS, LEAST_SCALE_ROWS, SCALE_COST = 2000, 20, 10**11
 
 
 class NearKernelRidge(WithKernel, Regressor):
@@ -64,8 +66,8 @@ class NearKernelRidge(WithKernel, Regressor):
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        Any kernel with scaled columns, also products and sums. Lengths that are "learn" are learned
-        from near rows, see Notes.
+        Any kernel with scaled columns, also products and sums. Lengths that are "learn", and those
+        of a kernel that is given by its name, are learned from near rows, see Notes.
     alpha : float, optional
         >= 0, the variance of the noise over that of f. None: learned from near rows.
     n_neighbors : int, default=50
@@ -153,7 +155,7 @@ class NearKernelRidge(WithKernel, Regressor):
         trend_coef_=(doubles("n_features_in_") | doubles("n_features_in_", "t")).if_there(),
         _y=doubles("n") | doubles("n", "t"),
         _noise=(doubles("n", least=0) | nothing()),
-        _scale=doubles("q", least=0),
+        _scale=doubles("q", least=0, finite=False),
         _trend=text(CONSTANT, LINEAR) | ints("p") | nothing(),
         _count=whole(1),
     )
@@ -207,6 +209,10 @@ class NearKernelRidge(WithKernel, Regressor):
         if self.alpha is not None:
             check_not_negative("alpha", self.alpha)
         kernel = as_exact_kernel(self.kernel)
+        if isinstance(self.smooth, type) or not hasattr(self.smooth or self, "predict"):
+            raise TypeError(
+                f"smooth={self.smooth!r} is no regressor; use one, such as KernelRidge(), or None"
+            )
         if isinstance(kernel, Precomputed | FunctionKernel):
             raise ValueError(  # noqa: TRY004  a value of the parameter, of which there are many types
                 f"kernel={self.kernel!r} has no scaled columns, in which rows are near or far; use "
@@ -214,6 +220,8 @@ class NearKernelRidge(WithKernel, Regressor):
             )
         rows = TrainingRows.of(*reader.gather(self, held=True))
         rng = generator(self.random_state)
+        if isinstance(self.kernel, str) and _vary(rows.X):
+            kernel = clone(kernel).set_params(**dict.fromkeys(kernel.learnable, "learn"))
         self._set_rows(rows)
         if self.smooth is not None:
             rows = self._fit_smooth(rows, rng)
@@ -276,7 +284,15 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def _set_scale(self, rng: np.random.Generator) -> None:
         """Estimate the prior scale from rows that are left out one by one."""
-        some = np.sort(rng.permutation(len(self._y))[:SCALE_ROWS])
+        if len(self._y) == 1:
+            warn(
+                "NearKernelRidge was fitted to one row, so that the variance of y is unknown and "
+                "standard deviations are inf; pass more rows"
+            )
+            self._scale = np.full(self._near.y.shape[1], np.inf)
+            return
+        n_rows = max(LEAST_SCALE_ROWS, min(SCALE_ROWS, SCALE_COST // self._count**3))
+        some = np.sort(rng.permutation(len(self._y))[:n_rows])
         mean, variance = self._near.left_out(some)
         errors = self._near.y[some] - mean
         self._scale = (np.square(errors) / variance[:, None]).mean(axis=0)
@@ -429,3 +445,8 @@ class NearKernelRidge(WithKernel, Regressor):
         if self.kernel_.unit_sphere:
             check_unit(X)
         return X
+
+
+def _vary(X: Any) -> bool:
+    """Say whether rows differ; those held by workers are not compared."""
+    return isinstance(X, HeldRows) or bool((X.max(axis=0) - X.min(axis=0)).sum() > 0)

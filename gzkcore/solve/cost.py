@@ -153,6 +153,10 @@ class Room:
         needed = whole_bytes(self.n_rows, self._dim, self._n_targets, held, gathered=self._gathered)
         return self._has("whole", "the whole kernel", needed)
 
+    def near(self) -> bool:
+        """Say whether there is room for the rows and their scaled columns, in single precision."""
+        return self._has("near", "near rows", self.n_rows * (8 * self._dim + 8 * self._n_targets))
+
     def centers(self, most: int, fewest: int) -> int:
         """Return the number of centres that there is room for; 0 below the fewest."""
         return self._largest(

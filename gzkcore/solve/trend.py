@@ -33,6 +33,8 @@ def check_trend(trend: Any, width: int, names: Any) -> Any:
     if trend is None or isinstance(trend, str):
         check_choice("trend", trend, TRENDS)
         return trend
+    if isinstance(trend, bool):
+        raise TypeError(f"trend={trend!r} is no trend; use one of {TRENDS}, or columns")
     places = np.array(column_numbers("trend", trend, width, names))
     if np.unique(places).size < places.size:
         raise ValueError(f"trend={trend!r} names a column twice; name each once")

@@ -51,7 +51,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     ----------
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. It is `--time` of the command
-        `gzkcore fit`. Choosing the settings takes another 5 to 60 s, for any number of rows.
+        `gzkcore fit`. Choosing the settings takes another 5 to 60 s, and twice that where near
+        rows are tried.
     form : {"auto", "whole", "centers", "features", "near"}, default="auto"
         What the model is: ridge regression with the whole kernel, with the kernel at some rows
         (centres), on features, or from the nearest rows of each new one (`NearKernelRidge`). "auto"
@@ -97,7 +98,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         Its unit is that of the encoded column, for a number one standard deviation; the longer,
         the smoother the influence, and inf means none. Empty if the kernel has no lengthscales.
     alpha_ : float or None
-    model_ : KernelRidge, RandomFeatureRidgeCV or None
+    model_ : KernelRidge, RandomFeatureRidgeCV, NearKernelRidge or None
         The model, fitted to encoded columns and standardised targets.
     encoder_ : TableEncoder
     feature_importances_ : ndarray of shape (n_features_in_,)

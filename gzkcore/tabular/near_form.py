@@ -10,11 +10,13 @@ import functools
 import math
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 from sklearn.base import clone
 
+from gzkcore._util.typing import Integers
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.product import Product, column_scales
@@ -37,6 +39,7 @@ ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
 MORE, MOST_COLUMNS = 1.25, 64
 MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns beside the time.
+OWN = 0.1  # A column with a slope has so much of its spread beside the others.
 ROUGH = 0.5  # The smoothness of products of place and time.
 
 
@@ -51,7 +54,7 @@ class NearTrial(NamedTuple):
         """Return what the model is, in words."""
         beside = " beside a linear trend" if self.form.slopes is not None else ""
         rest = ", of what a smooth part leaves" if self.form.smooth is not None else ""
-        return f"the {self.form.near} nearest rows of each new one{beside}{rest}"
+        return f"the {self.form.near:,} nearest rows of each new one{beside}{rest}"
 
 
 class NearForms:
@@ -97,8 +100,8 @@ class NearForms:
         """Say whether near rows may predict better than the rows of the search do."""
         table = self._table
         more = table.n_rows > MORE * self._judged.every().size
-        alone = self._only is None and not table.in_passes and table.at_random(None)
-        return more and self._n_columns <= MOST_COLUMNS and alone and self._groups is not None
+        here = self._only is None and not table.in_passes and self._groups is not None
+        return more and here and self._n_columns <= MOST_COLUMNS
 
     @property
     def _n_columns(self) -> int:
@@ -108,12 +111,13 @@ class NearForms:
 
     def best(self, count: int | None = None) -> NearTrial:
         """Return the model whose error on held-out rows is least; with so many near rows."""
-        numbers = NUMBERS if count is None else (count,)
+        numbers = NUMBERS if count is None else (min(count, len(self.trials.splits[0][0])),)
         plain = Form(self._best.alpha, self.trials.seed, near=numbers[0])
         found = [self._tried(kernel, plain, self._best.kernel) for kernel in self._kernels()]
         best = min(found, key=_error)
         slopes = None if self._groups is None else slopes_of(self._groups, self.trials.X)
         if slopes is not None:
+            slopes = _apart(slopes, self.trials.X)
             beside = replace(plain, slopes=slopes)
             kernels = [self._again(best), *self._products()]
             found += [self._tried(kernel, beside, best.candidate.kernel) for kernel in kernels]
@@ -191,6 +195,18 @@ class NearForms:
             return []
         parts = [(index.tolist(), Matern(ROUGH, "learn")) for index in (others, times)]
         return [Product(parts)]
+
+
+def _apart(slopes: Integers, X: Any) -> Integers:
+    """Return those of some columns that are no linear functions of the others, but for a little.
+
+    Of such columns large slopes cancel, and only as far as the rows go.
+    """
+    columns = X[:, slopes]
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    factor, order = qr(columns, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(factor))
+    return np.sort(slopes[order[: sizes.size][sizes > OWN * sizes[0]]])
 
 
 def _error(trial: NearTrial) -> float:

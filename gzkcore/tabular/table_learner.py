@@ -355,6 +355,8 @@ class TableLearner(BaseEstimator):
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
         near = NearForms(table, trials, best, groups, kernel)
         if self.form == NEAR:
+            if not room.near():
+                raise room.too_little()
             chosen: Any = near.best(self.n_components)
             why = f'{chosen.sentence()}, as form="near" says.'
         else:
