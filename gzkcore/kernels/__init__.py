@@ -16,6 +16,7 @@
 - `fast_sums`, `split`: the same in linear time, for places
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
 - `tile_matrix`: the matrix of a kernel by tiles; `points`: checked rows
+- `coded_form`: how a kernel sees rows whose categories are codes
 """
 
 from gzkcore._util.lazy import attach as _attach
