@@ -41,7 +41,7 @@ def scales_of(kernel: Kernel, rows: CodedRows) -> tuple[Doubles, Doubles]:
     """
     form: Any = kernel.tile_form(rows.shape[1])
     factors = [factor for term in form for factor in term.factors]
-    squares = sum(np.square(_spread(factor, rows)) for factor in factors) / len(form)
+    squares = sum(np.square(_spread(factor, rows)) for factor in factors)
     scales = np.sqrt(squares)
     pairs = zip(rows.columns, rows.values, strict=True)
     gaps = [_gap(values * scales[columns], DIFFERENCE) for columns, values in pairs]

@@ -11,7 +11,6 @@ Memory     the rows, and in single precision their scaled columns.
 """
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,7 +100,7 @@ def scaled(kernel: Kernel, X: Doubles) -> Doubles:
             "with lengthscales, or a product or sum of such"
         )
     parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
-    return np.ascontiguousarray(np.concatenate(parts, axis=1) / math.sqrt(len(form)))
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 class NearRows:
@@ -127,9 +126,10 @@ class NearRows:
         self.noise, self.count = noise, min(count, X.shape[0])
         one = as_double(dense(X[:1]))
         largest = float(kernel.diag(one)[0])
-        self.alpha = max(alpha, LEAST_ALPHA * largest)
-        least = self.alpha * (1.0 if noise is None else float(noise.min()))
-        single = least >= LEAST_IN_SINGLE * max(largest, 1.0)
+        self._least = LEAST_ALPHA * largest
+        self.alpha = max(alpha, self._least)
+        smallest = self.alpha * (1.0 if noise is None else float(noise.min()))
+        single = smallest >= LEAST_IN_SINGLE * max(largest, 1.0)
         self._dtype = np.dtype(np.float32 if single else np.float64)
         self.columns = Columns(kernel, X)
         self._one = self.columns.pairs(self.columns.of(X[:1]), self._dtype)
@@ -172,7 +172,8 @@ class NearRows:
 
     def _given(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         mean, variance = np.empty((len(X), self.y.shape[1])), np.empty(len(X))
-        step = max(1, NEAR_VALUES // max(1, places.shape[1] * X.shape[1]))
+        width = max(X.shape[1], self.y.shape[1])
+        step = max(1, NEAR_VALUES // max(1, places.shape[1] * width))
         for start in range(0, len(X), step):
             part = slice(start, start + step)
             weights, variance[part] = self._weights(X[part], places[part])
@@ -201,19 +202,17 @@ class NearRows:
 
     def _noise_of(self, rows: Integers | Numbers) -> Doubles:
         ones = np.ones(len(rows)) if self.noise is None else self.noise[rows]
-        return self.alpha * ones
+        return np.maximum(self.alpha * ones, self._least)
 
     def _root(self, K: Doubles, noise: Doubles) -> Doubles:
-        """Return the factor of K + diag(noise), with more noise where rounding needs it."""
-        for more in (0.0, 1e-12, 1e-9, 1e-6):
-            try:
-                return cholesky(K + np.diag(noise + more * K.diagonal().max()), overwrite=True)
-            except LinAlgError:
-                continue
-        raise ValueError(
-            f"the kernel matrix of near rows is not positive definite with kernel={self.kernel!r}; "
-            "use another kernel, or a larger alpha"
-        )
+        """Return the factor of K + diag(noise)."""
+        try:
+            return cholesky(K + np.diag(noise), overwrite=True)
+        except LinAlgError:
+            raise ValueError(
+                "the kernel matrix of near rows is not positive definite with "
+                f"kernel={self.kernel!r}; use another kernel, or a larger alpha"
+            ) from None
 
     # -- slopes -------------------------------------------------------------------------------
 

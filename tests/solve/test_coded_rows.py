@@ -1,5 +1,7 @@
 """Rows with codes against the same rows as arrays: where categories have a column for each level, all numbers agree."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,19 @@ def test_rows_with_codes_are_the_same_rows():
     np.testing.assert_array_equal(coded.compacted(X), coded.compact)
     X[:, GROUPS[1]] = 0.0
     assert (coded.codes_of(X)[:, 1] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"plain": np.arange(4)}, "has not each of its columns once"),
+        ({"codes": np.full((50, 2), 4)}, "has codes without values"),
+    ],
+)
+def test_damaged_rows_are_refused(changed, message):
+    rows = replace(CodedRows.of(table(50)[0], GROUPS), **changed)
+    with pytest.raises(ValueError, match=message):
+        rows._check_state()
 
 
 @pytest.mark.parametrize("n", [1000, 1001, 1003, 20_011])

@@ -1,5 +1,7 @@
 """Regression from near rows: the formula of the reference, with every kernel, and of rows left out."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from naming import named
@@ -22,6 +24,7 @@ from gzkcore.kernels import (
     Sum,
     Transformed,
 )
+from gzkcore.solve import near_rows
 from gzkcore.solve.near_rows import NearRows, scaled
 
 formulas = reference.near_rows
@@ -168,3 +171,40 @@ def test_rows_that_are_far_out_are_near_to_one_another_once():
     for found, wanted in zip(near.predict(new), few, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
     assert np.isfinite(near.left_out(np.arange(len(X)))[0]).all()
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.5, 0.5)], ids=named)
+def test_noise_of_copies_is_no_less_than_rounding(kernel):
+    X, Y, weight, new = data(kernel)
+    X = np.repeat(X[:12], 5, axis=0)
+    wanted = NearRows(kernel, X, Y, None, 0.0, 40).predict(new)
+    for noise in (np.full(60, 1e-8), 1e-20 * weight):
+        for found, value in zip(
+            NearRows(kernel, X, Y, noise, 0.0, 40).predict(new), wanted, strict=True
+        ):
+            np.testing.assert_allclose(found, value, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alpha", "weight"),
+    [(Sum([(ALL, Gaussian(0.01))], [1e6]), 1.0, 1.0), (Gaussian(0.01), 1e-2, 1e4)],
+    ids=["large kernel", "large weights"],
+)
+def test_little_noise_is_computed_in_double_precision(kernel, alpha, weight):
+    X, Y, _, new = data(kernel)
+    found = NearRows(kernel, X, Y, np.full(60, 1 / weight), alpha, 60).predict(new)[0]
+    K = kernel(X) + alpha / weight * np.eye(60)
+    np.testing.assert_allclose(found, kernel(new, X) @ np.linalg.solve(K, Y), rtol=1e-5, atol=1e-6)
+
+
+def test_many_targets_take_no_more_memory(monkeypatch):
+    monkeypatch.setattr(near_rows, "NEAR_VALUES", 1 << 16)
+    rng = np.random.default_rng(0)
+    near = NearRows(Matern(1.5, 0.5), rng.random((300, 2)), rng.random((300, 200)), None, 0.1, 30)
+    new = rng.random((300, 2))
+    near.predict(new[:1])
+    tracemalloc.start()
+    near.predict(new)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3e6  # not the 14 MB of the targets of all near rows
