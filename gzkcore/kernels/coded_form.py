@@ -60,7 +60,7 @@ def _coded(factor: Factor, rows: CodedRows) -> Factor | None:
         return None
     scales = _spread(factor, rows)
     of_numbers = scales[rows.plain]
-    numbers = np.flatnonzero(of_numbers)
+    numbers = np.flatnonzero(of_numbers).tolist()
     codes: list[int] = []
     gaps: list[float] = []
     for group, (columns, values) in enumerate(zip(rows.columns, rows.values, strict=True)):
@@ -70,10 +70,10 @@ def _coded(factor: Factor, rows: CodedRows) -> Factor | None:
         if gap:
             codes.append(rows.plain.size + group)
             gaps.append(gap)
-    if not (numbers.size or codes):
-        numbers = np.zeros(1, dtype=np.intp)
     scale = np.concatenate([of_numbers[numbers], np.ones(len(codes))])
-    return replace(factor, columns=[*numbers.tolist(), *codes], scale=scale, gaps=gaps)
+    if not scale.size:  # all rows are alike in its columns
+        numbers, scale = [0], np.zeros(1)
+    return replace(factor, columns=[*numbers, *codes], scale=scale, gaps=gaps)
 
 
 def _gap(levels: Doubles, metric: int) -> float | None:

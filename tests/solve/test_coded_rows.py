@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gzkcore import Laplacian, Matern, NearKernelRidge, Product
+from gzkcore import Laplacian, Matern, NearKernelRidge, Polynomial, Product
 from gzkcore.kernels.learned import Examples
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.near_lengths import _Lengths
@@ -86,8 +86,9 @@ def test_codes_have_the_smallest_type(n_levels, dtype):
         Laplacian(lengths()),
         Product([(range(7), Matern(0.5, lengths()[:7])), (range(7, 13), Matern(2.5, lengths()[7:]))]),
         Matern(1.5, np.linspace(1, 2, 13)),  # levels that are not equally far from one another
+        Polynomial(2, 0.1),
     ],
-    ids=["Matern", "Gaussian", "Laplacian", "Product", "levels"],
+    ids=["Matern", "Gaussian", "Laplacian", "Product", "levels", "Polynomial"],
 )  # fmt: skip
 def test_predictions_of_rows_with_codes_are_those_of_the_array(kernel, alpha):
     X, y = table(400)
@@ -135,3 +136,14 @@ def test_a_table_of_categories_alone(template):
     model._groups = np.repeat([0, 1], [4, 5])
     model.fit(CodedRows.of(X, groups), f + 0.1 * np.random.default_rng(1).standard_normal(300))
     assert np.abs(model.predict(X) - f).max() < 0.15
+
+
+def test_a_factor_of_a_category_of_one_level_is_1():
+    X, y = table(300)
+    X, groups = X[:, np.concatenate(GROUPS)], [np.arange(4), np.arange(4, 9)]
+    X[:, 4:] = np.eye(5)[0]
+    kernel = Product([(range(4), Matern(1.5, 2.0)), (range(4, 9), Matern(0.5))])
+    coded = NearRows(kernel, CodedRows.of(X, groups), y[:, None], None, 0.1, 300).predict(X[:9])
+    alone = NearRows(Matern(1.5, 2.0), X[:, :4], y[:, None], None, 0.1, 300).predict(X[:9, :4])
+    np.testing.assert_allclose(coded[0], alone[0], atol=1e-4)
+    np.testing.assert_allclose(coded[1], alone[1], atol=1e-4)
