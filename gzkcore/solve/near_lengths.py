@@ -39,12 +39,11 @@ from gzkcore.kernels.marginal_likelihood import NOISE_START, ConditionalCriterio
 
 from .near_rows import NearRows, brought
 
-# There are so many blocks at first, and then; in each the targets of some rows are predicted from
-# those of the others. On 72,000 rows of 200 stations 500 blocks of one asked row had no better
-# lengths in eight times the time.
+# The first draw has FIRST_BLOCKS blocks, others have BLOCKS, of SIZE rows each. On 72,000 rows of
+# 200 stations 500 blocks of one asked row had no better lengths in eight times the time.
 FIRST_BLOCKS, BLOCKS, SIZE = 100, 300, 60
-ONE_IN = 6  # So often a row of a block is asked; the others are given.
-ROUNDS = 4  # So often blocks are drawn,
+ONE_IN = 6  # One row in so many of a block is predicted from the others.
+ROUNDS = 4  # Blocks are drawn so often at most,
 ALIKE = 0.05  # or until no logarithm of a length changes by more.
 LEFT_OUT, NEIGHBOURS = 2000, 50  # Lengths are judged by so many rows, given so many others.
 MISSES = 2  # Other kernels are tried until so many are no better.
@@ -188,10 +187,10 @@ def _asked(blocks: Integers) -> int:
 
 
 def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoint:
-    """Divide all lengths by the likeliest of some factors, which leaves the same rows near.
+    """Divide all lengths by the likeliest of some factors; the same rows stay near.
 
-    Where lengths are far too long no slope tells of the right ones. With much noise too, so that
-    noise is not taken for a rough function.
+    Where lengths are far too long, the gradient does not lead to the right ones. Each factor is
+    also tried with much noise, so that noise is not taken for a rough function.
     """
     are_lengths = np.arange(point.theta.size) < point.theta.size - 1
     longest = (point.theta[:-1] - criterion.part.low).max(initial=FACTOR)

@@ -42,7 +42,7 @@ MATTERS = 1e-10  # Columns matter whose scale is a larger share of the largest.
 class Columns:
     """The columns by which a kernel compares rows, and those in which rows are near or far.
 
-    Those of `CodedRows` are numbers and codes, if the kernel lets them be.
+    Of `CodedRows` they are numbers and codes, if the kernel has a form for these.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class NearRows:
         return mean, variance
 
     def left_out(self, rows: Integers) -> tuple[Doubles, Doubles]:
-        """Return the same of some thousands of the rows, each given its nearest others."""
+        """Return means and variances at some of the rows, each given its nearest others."""
         X, count = self.columns.of(self.X[rows]), min(self.count + 1, self.X.shape[0])
         places = self.nearest(X, count)
         others = places != rows[:, None]
@@ -221,8 +221,9 @@ class NearRows:
     ) -> tuple[Doubles, Doubles | None]:
         """Return slopes of f (n, n_targets, p) along directions (n, p, d), and their variances.
 
-        These are (n, p), over the scale; near rows are those of the predictions, of which each
-        slope is exact.
+        These are (n, p), over the scale. Slopes are exact, given the near rows of the predictions;
+        but of rows with codes the kernel compares the encoded levels, whose distances differ a bit
+        where they are random signs.
         """
         shape = (len(X), self.y.shape[1], directions.shape[1])
         out, variances, prior = np.empty(shape), None, None
