@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
         check_new("--plot", picture, PICTURES, options.force)
     output = options.output or Path("papers-quick.json" if options.quick else "papers.json")
     check_new("--output", output, (".json",), force=True)
-    with if_interrupted(output), progress(lines=True) as report:
+    with if_interrupted(output), progress() as report:
         results = [
             reproduce.run(
                 name, quick=options.quick, seeds=options.seeds, download=options.download,
