@@ -161,7 +161,6 @@ class Nearest:
 
     def __init__(self, rows: Doubles, gaps: Doubles = NO_CODES) -> None:
         self._center = np.median(rows, axis=0)
-        self._center[rows.shape[1] - gaps.size :] = 0.0
         self._gaps: Floats = gaps.astype(np.float32)
         centred = self._centred(rows)
         order, size = tree_order(centred, gaps)
