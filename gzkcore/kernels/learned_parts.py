@@ -143,7 +143,7 @@ class FixedPart(LearnedPart):
     def on_blocks(self, X: Rows, blocks: Integers) -> Self:
         other = copy.copy(self)
         form = coded_form(self._kernel, X)
-        if form is None or len(form) > 1 or len(form[0].factors) > 1 or form[0].weight != 1:
+        if form is None:
             matrices = [matrix_of(self._kernel, _sample(X, rows)) for rows in blocks]
             other._matrix = np.stack(matrices)
         else:
