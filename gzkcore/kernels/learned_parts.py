@@ -312,8 +312,8 @@ class CodedPart(FlatPart):
         self.differ = codes[:, :, :, None] != codes[:, :, None]
         group_of = np.full(part.varies.size, -1)
         group_of[part.varies] = part.group_of
-        of_codes = [group_of[columns].max() for columns in rows.columns]
-        self.group_of_columns = np.append(group_of[rows.plain], of_codes)
+        of_codes = [group_of[columns].max(keepdims=True) for columns in rows.columns]
+        self.group_of_columns = np.concatenate([group_of[rows.plain], *of_codes])
         within = self.sample[..., :n_numbers].var(axis=1).mean(axis=0)
         self._bound(self._summed_by(within, self.differ.mean(axis=(1, 2, 3)), slice(None)))
 

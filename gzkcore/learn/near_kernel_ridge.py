@@ -1,7 +1,6 @@
 """Kernel ridge regression from the nearest rows of each new one, for any number of rows."""
 
 import contextlib
-import copy
 import functools
 from typing import Any, Self, cast
 
@@ -39,7 +38,7 @@ from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.dask import HeldRows
 from gzkcore.rows.survey import stack
 from gzkcore.solve.near_lengths import learned_near
-from gzkcore.solve.near_rows import NearRows, brought
+from gzkcore.solve.near_rows import NearRows
 from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
 
@@ -50,6 +49,7 @@ from .whole_kernel import check_not_source, others_of, with_slopes
 __all__ = ["NearKernelRidge"]
 
 REMADE = "_near", "_slopes_of"  # of the rows, where they are needed
+SMOOTH = "intercept_", "trend_coef_", "smooth_"  # what the trend and the smooth part are made of
 SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
 # The prior scale is estimated from so many rows, or fewer where m^3 of each are more than this.
 SCALE_ROWS, LEAST_SCALE_ROWS, SCALE_COST = 2000, 20, 10**11
@@ -246,8 +246,7 @@ class NearKernelRidge(WithKernel, Regressor):
             )
         left = self._left()[some].reshape(-1, *self._target_shape)
         weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
-        X, some = brought(rows.X, some)
-        self.smooth_ = clone(self.smooth).fit(X[some], left, **weight)
+        self.smooth_ = clone(self.smooth).fit(dense(rows.X[some]), left, **weight)
         return rows.part(others)
 
     def _learned(
@@ -300,8 +299,8 @@ class NearKernelRidge(WithKernel, Regressor):
     def _smooth_part(self, X: Rows) -> Doubles:
         """Return the values of trend and smooth part, of shape (n, n_targets)."""
         if isinstance(X, HeldRows):
-            afar = copy.copy(self)
-            del afar.X_fit_, afar._y, afar._noise
+            afar = clone(self)
+            vars(afar).update((k, v) for k, v in vars(self).items() if k in SMOOTH)
             return np.asarray(X.map(afar._smooth_part))
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
@@ -329,15 +328,13 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again of the rows."""
+        rows: Any = getattr(self, "X_fit_", None)
+        if isinstance(rows, HeldRows):
+            rows.refuse()
         return {k: v for k, v in super().__getstate__().items() if k not in REMADE}
 
-    def _for_workers(self, return_std: bool = False) -> Self:
-        if isinstance(self.X_fit_, HeldRows):
-            self.X_fit_.refuse()
-        return super()._for_workers(return_std)
-
     def _to_data(self) -> dict[str, Any]:
-        self._for_workers()
+        self.__getstate__()  # which refuses rows that workers hold
         return {}
 
     @property

@@ -25,7 +25,7 @@ class CodedRows:
 
     _state = stored(
         numbers=floats("n", "p"),
-        codes=ints("n", "g"),
+        codes=ints("n", "g", least=-1),
         plain=ints("p"),
         columns=sequence(ints(None)),
         values=sequence(doubles(None, None)),
@@ -35,7 +35,7 @@ class CodedRows:
     codes: NDArray[np.signedinteger[Any]]  # (n, g), of the smallest type
     plain: Integers  # (p,): the columns of numbers,
     columns: Sequence[Integers]  # and those of each group,
-    values: Sequence[Doubles]  # which have these values, by code
+    values: Sequence[Doubles]  # which have these values, by code; -1: zeros
 
     @classmethod
     def of(cls, X: Doubles, columns: Sequence[Integers]) -> "CodedRows":
@@ -88,6 +88,11 @@ class CodedRows:
         """Return the same of other rows, given all their numbers; -1 for values not among these."""
         return np.concatenate([X[:, self.plain], self.codes_of(X)], axis=1)
 
+    def coded(self, X: Doubles) -> "CodedRows":
+        """Return other rows with the codes of these, -1 for values not among these."""
+        numbers, codes = X[:, self.plain].astype(np.float32), self.codes_of(X)
+        return replace(self, numbers=numbers, codes=codes.astype(self.codes.dtype))
+
     def toarray(self) -> Doubles:
         """Return all numbers."""
         return self.columns_of(np.arange(self.shape[1]))
@@ -100,7 +105,8 @@ class CodedRows:
         for codes, columns, values in zip(self.codes.T, self.columns, self.values, strict=True):
             here = np.isin(index, columns)
             if here.any():
-                X[:, here] = values[:, np.searchsorted(columns, index[here])][codes]
+                own = values[:, np.searchsorted(columns, index[here])]
+                X[:, here] = np.vstack([own, np.zeros((1, own.shape[1]))])[codes]
         return X
 
     @functools.cached_property

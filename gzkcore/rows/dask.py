@@ -118,7 +118,7 @@ class HeldRows:
     def of(cls, source: DaskSource, width: int) -> tuple["HeldRows", Doubles, Doubles | None]:
         """Return the rows of a source of (X, y, weight); all y, and all weights, come here."""
         groups = [range(number, number + 1) for number in range(len(source))]
-        others = source.reduce_each(groups, _beside_rows, list)
+        others = source.reduce_each(groups, lambda batch: batch.X[1:], list)
         starts = np.cumsum([0, *(len(other[0]) if other else 0 for other in others)])
         y, weights = zip(*filter(None, others), strict=True)
         rows = cls(source, starts, np.arange(starts[-1]), np.arange(width))
@@ -312,10 +312,6 @@ def _reduce_chunk(
         return None
     with _own_share(), in_batch(number, "chunk"):
         return work(Batch(X, y, sample_weight, number), *args)
-
-
-def _beside_rows(batch: Batch) -> Any:
-    return batch.X[1:]
 
 
 def _of_some(batch: Batch, work: Callable[..., Any], rows: Any, columns: Any, *args: Any) -> Any:

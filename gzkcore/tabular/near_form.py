@@ -21,7 +21,7 @@ from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Matern
-from gzkcore.learn.held_out import at_most
+from gzkcore.learn.held_out import FOLDS, at_most
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS
 from gzkcore.rows.coded import CodedRows
@@ -63,7 +63,7 @@ class NearForms:
     Parameters
     ----------
     table : TableRows
-        In memory.
+        Those of a source are gathered; of a Dask collection those drawn are tried.
     trials : Trials
         By which `best` was chosen: some of its held-out rows are held out here too.
     best : Candidate
@@ -88,12 +88,16 @@ class NearForms:
     def trials(self) -> Trials:
         """Trials of the rows that the first split holds out, given all others of the table."""
         rng = np.random.default_rng(self._judged.seed)
-        _, test = self._judged.splits[0]
-        split = self._table.all_others(at_most(test, HELD_OUT, rng))
-        trials = self._judged.on([split], self._judged.report)
         levels = [] if self._groups is None else self._groups.levels()
-        if levels:
+        table, trials = self._table, self._judged.on(self._judged.splits, self._judged.report)
+        _, test = trials.splits[0]
+        if table.may_be_gathered:
+            table = table.gathered(levels)
+            trials.X, trials.Y, trials.weight = table.X, table.Y, table.weight
+            test = at_most(np.arange(table.n_rows), table.n_rows // FOLDS, rng)
+        elif levels:
             trials.X = CodedRows.of(trials.X, levels)
+        trials.splits = [table.all_others(at_most(test, HELD_OUT, rng))]
         return trials
 
     def may_be_better(self) -> bool:

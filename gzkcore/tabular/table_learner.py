@@ -380,7 +380,7 @@ class TableLearner(BaseEstimator):
         self._before_fit(chosen.form, trials, chosen.candidate, table.n_all)
         if chosen.form.near is None:
             return chosen.form, chosen.candidate, trials
-        table.X = near.trials.X
+        table.take(near.trials.X, near.trials.Y, near.trials.weight)
         return chosen.form, chosen.candidate, near.trials
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:

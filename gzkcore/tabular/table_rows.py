@@ -1,7 +1,9 @@
 """The encoded rows that a kernel is chosen on, and how they are split."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +28,7 @@ from gzkcore.learn.held_out import (
     splits_by,
     splits_of,
 )
+from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.training_rows import check_inverses
 
 from .table_passes import EncodedTable
@@ -79,6 +82,29 @@ class TableRows:
         """Whether all rows are read in passes, and are not held."""
         return self._whole is not None
 
+    @property
+    def may_be_gathered(self) -> bool:
+        """Whether all rows are read in passes in this process."""
+        return self._whole is not None and not hasattr(self._whole.source, "reduce_each")
+
+    def gathered(self, levels: Sequence[Integers]) -> "TableRows":
+        """Return all rows in memory: codes for groups of columns, other numbers in single."""
+        few, whole = CodedRows.of(self.X, levels), cast(EncodedTable, self._whole)
+        parts = [(few.coded(X), Y, weight) for X, Y, weight in whole]
+        rows, Y, weights = zip(*parts, strict=True)
+        numbers = np.concatenate([part.numbers for part in rows])
+        X: Any = replace(few, numbers=numbers, codes=np.concatenate([part.codes for part in rows]))
+        weight = None if weights[0] is None else np.concatenate(weights)
+        table = TableRows(X, np.concatenate(Y), None, weight, None)
+        if self.holds_copies_together:
+            table._groups = copies_of(X[table._used].compact, table.Y)
+        return table
+
+    def take(self, X: Any, Y: Doubles, weight: Doubles | None) -> None:
+        """Be of other rows, which are all if they may be gathered."""
+        self.X, self.Y, self.weight, self.n_rows = X, Y, weight, len(Y)
+        self._whole = None if self.may_be_gathered else self._whole
+
     def all(self) -> tuple[Any, ...]:
         """Return all rows, targets and weights as a learner's `fit` takes them."""
         return (self.X, self.Y, self.weight) if self._whole is None else self._whole.batches()
@@ -101,11 +127,11 @@ class TableRows:
 
     def variances(self) -> Doubles:
         """Return the variance of each column."""
-        X = dense(self.X)
-        if self.weight is None:
-            return np.asarray(X.var(axis=0))
-        squares = np.square(X - np.average(X, axis=0, weights=self.weight))
-        return np.asarray(np.average(squares, axis=0, weights=self.weight))
+        # One after the other: codes may be too many to be dense.
+        columns = (dense(self.X[:, [place]])[:, 0] for place in range(self.X.shape[1]))
+        pairs = ((own, np.average(own, weights=self.weight)) for own in columns)
+        squares = (np.square(own - mean) for own, mean in pairs)
+        return np.array([np.average(own, weights=self.weight) for own in squares])
 
     def at_random(self, cv: Any) -> bool:
         """Say whether each row is held out by itself, whatever others are."""

@@ -41,8 +41,13 @@ def test_rows_with_codes_are_the_same_rows():
     np.testing.assert_array_equal(coded[[7, 3]].toarray(), X[[7, 3]])
     np.testing.assert_array_equal(coded[:, [9, 0, 4]], X[:, [9, 0, 4]])
     np.testing.assert_array_equal(coded.compacted(X), coded.compact)
-    X[:, GROUPS[1]] = 0.0
-    assert (coded.codes_of(X)[:, 1] == -1).all()
+    X[::2, GROUPS[1]] = 0.0
+    other = coded.coded(X)
+    np.testing.assert_array_equal(
+        other.codes[:, 1], np.where(np.arange(50) % 2, coded.codes[:, 1], -1)
+    )
+    assert other.codes.dtype == coded.codes.dtype
+    np.testing.assert_array_equal(other.toarray(), X)
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,11 @@ def test_predictions_are_those_of_rows_in_memory(n_targets, weighted):
 @pytest.mark.parametrize(
     "model",
     [
-        made("gaussian", None), made(Matern("learn", "learn"), None, trend="linear"),
+        made(Gaussian(), None), made("gaussian", None), made(Matern("learn", "learn"), None, trend="linear"),
         made(Gaussian(3.0), trend=[1]), made(Gaussian(3.0), trend=None, n_neighbors=500),
         made(Product([(0, Matern(1.5, "learn")), (1, Gaussian())]), None),
     ],
-    ids=["rule", "learned", "column", "all near", "product"],
+    ids=["rule", "name", "learned", "column", "all near", "product"],
 )  # fmt: skip
 @pytest.mark.usefixtures("here")
 def test_all_that_is_learned_is_that_of_rows_in_memory(model, monkeypatch):

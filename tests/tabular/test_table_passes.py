@@ -6,7 +6,9 @@ import pytest
 from scipy import sparse
 
 from gzkcore import KernelClassifier, KernelRegressor, TableEncoder, load
-from gzkcore.tabular import form, table_passes
+from gzkcore.learn import near_kernel_ridge
+from gzkcore.solve import near_lengths
+from gzkcore.tabular import form, near_form, table_passes
 from gzkcore.tabular.kernel_regressor import _columns_of_targets
 from gzkcore.tabular.table_passes import EncodedTable, draw, source_of, stack_tables
 from gzkcore.tabular.trials import Trials
@@ -179,6 +181,70 @@ def test_frames_in_batches_may_have_text_and_gaps():
     model.fit([(part[["x", "kind"]], part.y) for part in parts])
     assert model.feature_names_in_.tolist() == ["x", "kind"]
     assert model.score(frame[["x", "kind"]], frame.y) > 0.5
+
+
+# ---- near rows of sources
+
+
+def streets(n=1500, seed=0):
+    """Rows of a function that changes within the distance of a few of them, and a category with a rare level."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(list("uvwxyz"), n)
+    kinds[101:103] = "rare"  # of which no row is drawn
+    frame = pd.DataFrame({"x": rng.uniform(0, 1, n), "kind": kinds})
+    y = np.sin(60 * frame.x) + (frame.kind == "u") + 0.1 * rng.standard_normal(n)
+    return frame, np.asarray(y)
+
+
+def near(**parameters):
+    return KernelRegressor(
+        form="near", n_components=30, kernel="matern", random_state=0, **parameters
+    )
+
+
+@pytest.mark.usefixtures("drawn_200")
+@pytest.mark.filterwarnings("ignore:column 'kind' has levels that the fit did not see")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_near_rows_of_a_source_are_all_of_its_rows(weighted, tmp_path, monkeypatch):
+    monkeypatch.setattr(near_lengths, "BLOCKS", 25)
+    monkeypatch.setattr(near_form, "ROWS_FOR_SMOOTH", 1000)
+    monkeypatch.setattr(near_kernel_ridge, "SMOOTH_ROWS", 200)
+    X, y = streets()
+    weight = np.arange(1500) % 4 if weighted else np.ones(1500)
+    arrays = (X, y, weight) if weighted else (X, y)
+    batches = [tuple(a[i : i + 400] for a in arrays) for i in range(0, 1500, 400)]
+    model, whole = near().fit(batches), near().fit(X, y, weight if weighted else None)
+    used = np.count_nonzero(weight)
+    assert model.model_.X_fit_.shape[0] in (used, used - 200)  # without those of a smooth part
+    assert model.model_.X_fit_.numbers.dtype == np.float32
+    assert model.model_.X_fit_.codes.dtype == np.int8
+    assert model.model_.X_fit_.codes.min() == -1
+    assert max(candidate.n_rows for candidate in model.report_.candidates) == used - used // 5
+    new, truth = streets(seed=1)
+    errors = [np.std(fitted.predict(new) - truth) for fitted in (model, whole)]
+    assert errors[0] < 1.05 * errors[1] < 0.16
+    model.save(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(load(tmp_path / "model.gzk").predict(new), model.predict(new))
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_an_array_on_disk_has_near_rows(tmp_path):
+    X, y = wave()
+    np.save(tmp_path / "X.npy", X)
+    model = near().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    assert model.model_.X_fit_.shape == (600, 1)
+    assert model.score(X, y) > 0.95
+    with pytest.raises(ValueError, match="max_memory"):
+        near(max_memory=1000).fit(cut(X, y))
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_copies_of_a_source_are_held_out_together():
+    X, noise = wave(150)[0], np.random.default_rng(0).standard_normal(150)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(150), 4))
+    model = near().fit(cut(X[order], (3 * X[:, 0] + noise)[order]))
+    near_ones = [c for c in model.report_.candidates if "near rows" in c.name]
+    assert min(candidate.error for candidate in near_ones) > 0.2
 
 
 # ---- what is refused
