@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gzkcore import Laplacian, Matern, NearKernelRidge, Polynomial, Product
+from gzkcore import KernelRidge, Laplacian, Matern, NearKernelRidge, Polynomial, Product
 from gzkcore.kernels.learned import Examples
+from gzkcore.learn import near_kernel_ridge
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.near_lengths import _Lengths
 from gzkcore.solve.near_rows import NearRows
@@ -163,3 +164,15 @@ def test_a_factor_of_a_category_of_one_level_is_1():
     alone = NearRows(Matern(1.5, 2.0), X[:, :4], y[:, None], None, 0.1, 300).predict(X[:9, :4])
     np.testing.assert_allclose(coded[0], alone[0], atol=1e-4)
     np.testing.assert_allclose(coded[1], alone[1], atol=1e-4)
+
+
+def test_a_smooth_part_takes_rows_with_codes(monkeypatch):
+    monkeypatch.setattr(near_kernel_ridge, "SMOOTH_ROWS", 100)
+    X, y = table(500)
+    smooth = KernelRidge(Matern(1.5, lengths()), 0.1)
+    models = [
+        NearKernelRidge(Matern(1.5, lengths()), 0.1, smooth=smooth, random_state=0).fit(rows, y)
+        for rows in (X, CodedRows.of(X, GROUPS))
+    ]
+    plain, coded = (model.predict(X[:20]) for model in models)
+    np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
