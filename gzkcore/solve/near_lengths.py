@@ -165,7 +165,7 @@ class _Lengths:
         start = self.point if self.evaluations else _shortened(criterion, self.point)
         point = criterion.least(start, SETTLED)
         count = self.evaluations + criterion.evaluations
-        return replace(self, part=part, point=point, evaluations=count)
+        return replace(self, point=point, evaluations=count)
 
     def _blocks(self, n_blocks: int) -> Integers:
         """Return the numbers (n_blocks, SIZE) of rows that are near one another.

@@ -176,3 +176,12 @@ def test_a_smooth_part_takes_rows_with_codes(monkeypatch):
     ]
     plain, coded = (model.predict(X[:20]) for model in models)
     np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
+
+
+def test_another_draw_has_the_same_bounds():
+    X, y = table(300)
+    examples = Examples(CodedRows.of(X, GROUPS), y[:, None], None, None, OF_COLUMNS)
+    part = examples.part(Matern(1.5, "learn"), np.arange(200))
+    low = part.low.copy()
+    new = _Lengths.first(part, examples, None, 0).refined(10).refined(10)
+    np.testing.assert_array_equal(new.part.low, low)
