@@ -11,7 +11,38 @@ import math
 
 import numpy as np
 
-__all__ = ["conditional_criterion", "nearest", "prediction_from_near_rows"]
+__all__ = ["coded_distance", "conditional_criterion", "nearest", "prediction_from_near_rows"]
+
+
+def coded_distance(x, y, lengths, n_numbers):
+    """Return the scaled distance of two points whose last coordinates are codes of categories.
+
+    Each level of a category stands for a column of 0 and 1: different ones are sqrt(2) apart.
+
+    Parameters
+    ----------
+    x, y : sequence of dim numbers
+    lengths : sequence of dim numbers
+    n_numbers : int
+        So many coordinates are numbers; the others are codes.
+
+    Returns
+    -------
+    float
+        sqrt(sum_c (x_c - y_c)^2 / lengths[c]^2 + sum of 2 / lengths[c]^2 over codes that differ)
+
+    Examples
+    --------
+    >>> coded_distance([3.0, 7], [3.0, 8], [1.0, 2.0], 1)
+    0.7071067811865476
+    """
+    squares = [
+        (a - b) ** 2 if c < n_numbers else 2.0 * (a != b)
+        for c, (a, b) in enumerate(zip(x, y, strict=True))
+    ]
+    return math.sqrt(
+        sum(square / length**2 for square, length in zip(squares, lengths, strict=True))
+    )
 
 
 def nearest(x, X, lengths, count):

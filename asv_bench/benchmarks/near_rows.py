@@ -4,6 +4,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from gzkcore import Gaussian, KernelRidge, Matern, NearKernelRidge, Sum, learn_kernel
+from gzkcore.rows.coded import CodedRows
 
 from .common import data_generator, interleave, largest_error, ratio
 
@@ -65,6 +66,31 @@ class Predict:
         return 10 * ratio(interleave(calls), "theirs", "ours")[0]
 
     track_times_faster.unit = "times"
+
+
+class Categories:
+    """The same beside a category of 100 levels: one code, or a column for each level."""
+
+    def setup(self):
+        X, y, _ = rows(20_000, 3)
+        levels = np.eye(100)[np.arange(len(X)) % 100]
+        wide = np.hstack([X, levels])
+        self.new = wide[::10] + np.append([0.01] * 3, np.zeros(100))
+        coded = CodedRows.of(wide, [np.arange(3, 103)])
+        self.models = {
+            name: NearKernelRidge(Matern(2.5, 2.0), ALPHA, random_state=0).fit(rows, y)
+            for name, rows in {"codes": coded, "columns": wide}.items()
+        }
+
+    def time_codes(self):
+        self.models["codes"].predict(self.new, return_std=True)
+
+    def time_columns(self):
+        self.models["columns"].predict(self.new, return_std=True)
+
+    def track_difference(self):
+        codes, columns = (model.predict(self.new) for model in self.models.values())
+        return largest_error(codes, columns)
 
 
 class Against:

@@ -8,6 +8,7 @@ import pytest
 from gzkcore import KernelRidge, Laplacian, Matern, NearKernelRidge, Polynomial, Product
 from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
+from gzkcore.reference import near_rows as formulas
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.near_lengths import _Lengths
 from gzkcore.solve.near_rows import NearRows
@@ -81,6 +82,17 @@ def test_codes_have_the_smallest_type(n_levels, dtype):
     assert coded.codes.dtype == dtype
     np.testing.assert_array_equal(coded.toarray(), np.concatenate([levels, levels]))
     np.testing.assert_array_equal(coded.compacted(np.array([[3.0], [-1.0]]))[1], [-1])
+
+
+def test_near_rows_with_codes_are_those_of_the_reference():
+    X, y = table(300)
+    coded = CodedRows.of(X, GROUPS)
+    per_code = np.append(lengths()[coded.plain], [lengths()[group[0]] for group in GROUPS])
+    near = NearRows(Matern(1.5, lengths()), coded, y[:, None], None, 0.1, 9)
+    new = near.columns.of(table(20, 1)[0])
+    for x, places in zip(new.tolist(), near.nearest(new, 9), strict=True):
+        apart = [formulas.coded_distance(x, row, per_code, 4) for row in coded.compact.tolist()]
+        np.testing.assert_array_equal(places, np.argsort(apart)[:9])
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1e-9])  # single precision, and double
