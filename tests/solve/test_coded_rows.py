@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gzkcore.reference import near_rows as formulas
 
 from gzkcore import KernelRidge, Laplacian, Matern, NearKernelRidge, Polynomial, Product
 from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
-from gzkcore.reference import near_rows as formulas
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.near_lengths import _Lengths
 from gzkcore.solve.near_rows import NearRows
