@@ -68,6 +68,49 @@ class Predict:
     track_times_faster.unit = "times"
 
 
+class Slopes:
+    """Slopes of 2,000 new rows from the 50 nearest of 20,000, with their deviations."""
+
+    params = ([3, 10],)
+    param_names = ("columns",)
+
+    def setup(self, dim):
+        X, y, _ = rows(20_000, dim)
+        self.new = rows(2000, dim, seed=1)[0]
+        kernel = Matern(2.5, 0.5 * dim**0.5)
+        self.model = NearKernelRidge(kernel, ALPHA, random_state=0).fit(X, y)
+
+    def time_slopes(self, dim):
+        self.model.predict(self.new, return_std=True, return_gradient=True)
+
+    def time_predictions(self, dim):
+        self.model.predict(self.new, return_std=True)
+
+
+class Neighbours:
+    """How many neighbours: a smooth function, a rough one, and one with as much noise."""
+
+    params = (["smooth", "rough", "noisy"], [20, 50, 150, 300])
+    param_names = ("function", "m")
+
+    def setup(self, function, m):
+        """Draw a function with the kernel Matern(nu), in a cube of four lengths."""
+        nu, noise = {"smooth": (2.5, 0.1), "rough": (0.5, 0.1), "noisy": (2.5, 1.0)}[function]
+        rng, n = data_generator(0), 4000
+        W = rng.standard_normal((3, n)) / np.sqrt(rng.chisquare(2 * nu, n) / (2 * nu))
+        b = rng.uniform(0, 2 * np.pi, n)
+        X, self.new = (rng.uniform(0, 4, (count, 3)) for count in (20_000, 2000))
+        f, self.f = (np.cos(part @ W + b).sum(axis=1) * (2 / n) ** 0.5 for part in (X, self.new))
+        model = NearKernelRidge(Matern(nu), noise**2, n_neighbors=m, random_state=0)
+        self.model = model.fit(X, f + noise * rng.standard_normal(len(f)))
+
+    def time_predict(self, function, m):
+        self.model.predict(self.new)
+
+    def track_error(self, function, m):
+        return error(self.model.predict(self.new), self.f)
+
+
 class Categories:
     """The same beside a category of 100 levels: one code, or a column for each level."""
 

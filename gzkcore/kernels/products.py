@@ -93,6 +93,15 @@ class Pairs:
         """Return the pairs of some rows."""
         return Pairs(self.rows[order], self.weights[order], self.known)
 
+    def blocks(self, size: int) -> Floats:
+        """Return the kernel matrices of blocks of so many rows each, which follow one another."""
+        out = np.empty((len(self.rows) // size, size, size), self.known.coefficients.dtype)
+        _neighbours.kernel_of_blocks(
+            self.rows, self.weights, self.known.factors, self.known.numbers,
+            self.known.coefficients, out, n_threads(out.size * self.rows.shape[1]),
+        )  # fmt: skip
+        return out
+
 
 # ---- the operator
 
@@ -440,12 +449,7 @@ def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) 
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
     rows, _ = scaled_columns((X - X[:, :1]).reshape(-1, dim), term.factors[0])
-    out = np.empty((*X.shape[:2], X.shape[1]), dtype)
-    _neighbours.kernel_of_blocks(
-        np.ascontiguousarray(rows), np.ones((len(rows), 1)), known.factors, known.numbers,
-        known.coefficients, out, n_threads(out.size * dim),
-    )  # fmt: skip
-    return out
+    return Pairs(np.ascontiguousarray(rows), np.ones((len(rows), 1)), known).blocks(X.shape[1])
 
 
 def slope_product(term: Term, number: int, X: Doubles, Y: Doubles, V: Doubles) -> Doubles:

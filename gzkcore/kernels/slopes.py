@@ -60,13 +60,13 @@ def gradients(kernel: Kernel, X: Doubles, Y: Doubles, coef: Doubles) -> Doubles 
 def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
     """Return the derivatives of k(x, y) by each column of x, (n_rows, dim, n_points).
 
-    None for kernels without slopes, and for rough kernels, whose slopes are unbounded.
+    None for kernels without slopes.
     """
     if isinstance(kernel, Transformed):
         of_mapped = derivatives(*_mapped(kernel, X, Y))
         return None if of_mapped is None else np.einsum("ikj,kc->icj", of_mapped, _matrix(kernel))
     form = kernel.tile_form(X.shape[1])
-    if form is None or not _has_slopes(form) or prior_slopes(kernel, X.shape[1]) is None:
+    if form is None or not _has_slopes(form):
         return None
     out = np.zeros((len(X), X.shape[1], len(Y)))
     for term in form:
@@ -74,6 +74,7 @@ def derivatives(kernel: Kernel, X: Doubles, Y: Doubles) -> Doubles | None:
             W, (u, v) = _weights(term, number, X, Y), _scaled_rows(factor, X, Y)
             for k, column in enumerate(_columns(factor, X.shape[1])):
                 share = np.subtract.outer(u[:, k], v[:, k]) if factor.of_distances else v[:, k] / 2
+                share = np.sign(share) if factor.metric == ABSOLUTE else share
                 out[:, column] += _scales(factor, u.shape[1])[k] * W * share
     return out
 

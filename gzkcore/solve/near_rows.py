@@ -11,6 +11,7 @@ Memory     the rows, and in single precision their scaled columns.
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from gzkcore._util.validation import dense
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.coded_form import coded_form, scales_of
 from gzkcore.kernels.products import Pairs, as_double, matrix_of
-from gzkcore.kernels.slopes import derivatives, gradients, prior_slopes
+from gzkcore.kernels.slopes import derivatives, prior_slopes
 from gzkcore.kernels.tile_rows import scaled_columns
 from gzkcore.kernels.transformed import unmapped
 from gzkcore.rows.coded import CodedRows
@@ -36,6 +37,7 @@ from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
 
 NEW_ROWS = 1 << 14  # So many new rows are worked on at a time,
 NEAR_VALUES = 1 << 25  # and, of all their near rows, so many numbers.
+SLOPE_VALUES = 1 << 20  # Slopes are computed of so many new rows that these are all numbers.
 MATTERS = 1e-10  # Columns matter whose scale is a larger share of the largest.
 
 
@@ -225,8 +227,8 @@ class NearRows:
         but of rows with codes the kernel compares the encoded levels, whose distances differ a bit
         where they are random signs.
         """
-        shape = (len(X), self.y.shape[1], directions.shape[1])
-        out, variances, prior = np.empty(shape), None, None
+        n_targets = self.y.shape[1]
+        out, variances = np.empty((len(X), n_targets, directions.shape[1])), None
         if return_std:
             prior = prior_slopes(self.kernel, X.shape[1])
             if prior is None:
@@ -235,23 +237,35 @@ class NearRows:
                     "is a smooth function of distances: a Gaussian, or a Matern of nu > 1"
                 )
             variances = np.einsum("ipc,ce,ipe->ip", directions, prior, directions)
+        near = self.nearest(self.columns.of(X), self.count)
+        rows, places = brought(self.X, near)
+        # The derivatives at some new rows are those by all their near rows.
+        step = max(1, math.isqrt(SLOPE_VALUES // (self.count * (self.count + X.shape[1]))))
         with limit_blas(1):
-            near = self.nearest(self.columns.of(X), self.count)
-            rows, places = brought(self.X, near)
-            for i, here in enumerate(near):
-                x, old = X[i : i + 1], as_double(dense(rows[places[i]]))
-                root = self._root(matrix_of(self.kernel, old), self._noise_of(here))
-                slopes = gradients(self.kernel, x, old, solve_factored(root, self.y[here]))
-                if slopes is None:
+            for start in range(0, len(X), step):
+                part = slice(start, start + step)
+                some, at = np.unique(places[part], return_inverse=True)
+                old = as_double(dense(rows[some]))
+                D = derivatives(self.kernel, X[part], old)
+                if D is None:
                     raise ValueError(
                         f"kernel={self.kernel!r} has no derivatives by columns; use one with "
                         "lengthscales, such as a Gaussian or a Matern"
                     )
-                out[i] = slopes[0] @ directions[i].T
-                if variances is not None:
-                    D: Any = derivatives(self.kernel, x, old)
-                    sides = (directions[i] @ D[0]).T
-                    variances[i] -= np.square(solve_triangle(root, sides)).sum(axis=0)
+                at = at.reshape(-1, self.count)
+                pairs = Pairs.of(self.kernel, old, np.float64)
+                if pairs is not None:
+                    K: Any = pairs.take(at.ravel()).blocks(self.count)
+                else:
+                    K = [matrix_of(self.kernel, old[here]) for here in at]
+                for i, here in enumerate(at, start):
+                    root = self._root(K[i - start], self._noise_of(near[i]))
+                    of_k = directions[i] @ D[i - start][:, here]
+                    half = solve_triangle(root, np.vstack([self.y[near[i]].T, of_k]).T)
+                    of_slopes = half[:, n_targets:]
+                    out[i] = half[:, :n_targets].T @ of_slopes
+                    if variances is not None:
+                        variances[i] -= np.square(of_slopes).sum(axis=0)
         return out, None if variances is None else np.maximum(variances, 0.0)
 
 

@@ -26,7 +26,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore.learn import near_kernel_ridge
-from gzkcore.solve import near_lengths
+from gzkcore.solve import near_lengths, near_rows
 from gzkcore.solve.near_rows import NearRows
 
 KERNEL = Matern(2.5, [0.3, 0.5])
@@ -133,6 +133,27 @@ def test_slopes_by_differences(kernel, trend):
         assert_allclose(slope[:, :, c], expected, atol=1e-3)
     along = np.broadcast_to([[0.6, 0.8]], (9, 1, 2))
     assert_allclose(model.predict(new, False, along)[1][:, :, 0], slope @ [0.6, 0.8], rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Matern(0.8), Polynomial(2)], ids=repr)
+def test_slopes_of_kernels_without_deviations(kernel):
+    X, y, _, new = data()
+    model = made(kernel, 1e-5).fit(X, y)
+    slope, h = model.predict(new, False, True)[1], 1e-6
+    for c, step in enumerate(h * np.eye(2)):
+        expected = (model.predict(new + step) - model.predict(new - step)) / (2 * h)
+        assert_allclose(slope[:, c], expected, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernel", [Matern(2.5, 0.3), Matern(5.2, 0.3)], ids=repr)
+def test_slopes_do_not_depend_on_rows_beside(kernel, monkeypatch):
+    """Matern(5.2) has no table, and its matrices are made one by one."""
+    X, y, _, new = data()
+    model = made(kernel).fit(X, y)
+    whole = model.predict(new, True, True)
+    monkeypatch.setattr(near_rows, "SLOPE_VALUES", 4 * 12 * 14)  # two new rows
+    for found, expected in zip(model.predict(new, True, True), whole, strict=True):
+        assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_deviations_of_slopes_are_those_of_differences():
