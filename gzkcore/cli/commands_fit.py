@@ -261,6 +261,7 @@ def fit(
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
         "model": str(model),
+        "model_mb": model.stat().st_size / 1e6,
         "plot": picture,
         "page": None,
         "notes": notes,

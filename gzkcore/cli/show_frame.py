@@ -171,6 +171,7 @@ def print_frame(result: dict[str, Any]) -> None:
         *text.notes,
         *picture_note(result["plot"]),
         *([f"Report: {result['page']}"] if result["page"] else []),
+        f"Saved: {result['model']}, {as_plain(result['model_mb'], 2)} MB",
         f"Next: {result['next']}",
         "      --std adds standard deviations"
         if result["classes"] is None

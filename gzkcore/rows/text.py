@@ -366,16 +366,16 @@ def _notes_of(form: list[str], texts: Any, parse: Callable[[str], float]) -> lis
 def tell(name: str, texts: Values, meant: Meaning, rows: Integers | None = None) -> None:
     """Warn of how a column is read, and of texts that are not of its kind.
 
-    `rows` are the numbers of the rows in their table, by default from 0 on.
+    `rows` are the numbers of the rows in a file, of which messages count from 1; None: an array.
     """
     for note in meant.notes:
         warn(Remark("reading", [name], note.format(name)))
     if wrong := np.flatnonzero(meant.wrong).tolist():
-        row = wrong[0] if rows is None else int(rows[wrong[0]])
+        row = f"row {wrong[0]}" if rows is None else f"data row {int(rows[wrong[0]]) + 1}"
         more = f" and {counted(len(wrong) - 1, 'other')}" if len(wrong) > 1 else ""
         text = texts[wrong[0]]
         value = repr(text) if isinstance(text, str) else f"{text:.0f}"
-        sentence = f"column {name!r}: {value} in data row {row + 1}{more}: no {meant.kind}"
+        sentence = f"column {name!r}: {value} in {row}{more}: no {meant.kind}"
         limits = about_limits([str(each) for each in texts[wrong]]) if meant.kind == NUMBER else ""
         warn(Remark("wrong values", [name], f"{sentence}, taken as missing", limits))
 

@@ -176,20 +176,17 @@ class Room:
         if not self._out:
             return ""
         forms = ", ".join(f"{form} ({_said(needed)})" for form, needed in self._out.values())
-        return f"Left out for memory, of which {self._limit()}: {forms}."
+        return f"Left out for memory, of which {self._allowed()} may be taken: {forms}."
 
     def too_little(self) -> TooLittleMemoryError:
         """Return the error of a table that no form has room for."""
         form, needed = self._least
         takes = f"a model of {self.n_rows:,} rows takes about {_said(needed)} or more ({form})"
-        return TooLittleMemoryError(self._limit(named=True), takes)
+        return TooLittleMemoryError(f"max_memory={self._max_memory} allows {self._allowed()}", takes)
 
-    def _limit(self, *, named: bool = False) -> str:
-        if self._max_memory is not None:
-            value = f"={self._max_memory}" if named else ""
-            return f"max_memory{value} allows {self._bytes:,.0f} bytes"
-        half = f"half of what is available, {self._bytes:,.0f} bytes, may be taken"
-        return f"max_memory=None: {half}" if named else half
+    def _allowed(self) -> str:
+        half = "half of what is available, " if self._max_memory is None else ""
+        return f"{half}{self._bytes:,.0f} bytes"
 
     def _largest(self, noun: str, most: int, fewest: int, takes: Callable[[int], float]) -> int:
         count = most

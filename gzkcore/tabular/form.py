@@ -128,7 +128,7 @@ def asked_form(
 ) -> tuple[Form, str]:
     """Return the form that a user names, and what it is; ValueError if it is too large."""
     n, alpha, seed = room.n_rows, best.alpha, trials.seed
-    asked = f'as form="{name}" says.'
+    asked = "as asked for."
     if (size or 0) > n:
         asked = f"since there are no more rows than {n:,}; {size:,} were asked for."
     form = Form(alpha, seed)

@@ -358,7 +358,7 @@ class TableLearner(BaseEstimator):
             if not room.near():
                 raise room.too_little()
             chosen: Any = near.best(self.n_components)
-            why = f'{chosen.sentence()}, as form="near" says.'
+            why = f"{chosen.sentence()}, as asked for."
         else:
             form, why = (
                 best_form(room, trials, best, seconds)

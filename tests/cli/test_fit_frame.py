@@ -100,6 +100,7 @@ def test_numbers(capsys, mixed):
     assert list(result["shuffled"])[-1] == "b"
     assert 0.85 <= result["sure"]["covered"] <= 1
     assert files() == ["data.csv", "fit.png", "model.gzk"]
+    assert result["model_mb"] == Path("model.gzk").stat().st_size / 1e6
 
     predicted = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
     assert predicted["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
@@ -116,7 +117,7 @@ def test_numbers(capsys, mixed):
     for words in (
         "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
         "What was chosen", "Columns that matter", "Uncertainty, on the held-out rows: 95 %",
-        "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
+        " MB\nNext: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
     ):  # fmt: skip
         assert words in out, words
 

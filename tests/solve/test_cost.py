@@ -63,7 +63,7 @@ def test_what_was_left_out_is_told():
     assert not some.whole()
     assert not some.features(4096, 256)
     told = some.left_out()
-    assert told.startswith("Left out for memory, of which max_memory allows 1,000,000 bytes: the ")
+    assert told.startswith("Left out for memory, of which 1,000,000 bytes may be taken: ")
     assert "the whole kernel (" in told
     assert "4,096 features (" in told
     assert "3,072" not in told

@@ -940,7 +940,7 @@ def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
 
 
 @pytest.mark.parametrize(("texts", "last", "told"), [
-    ([*(f"2026-{1 + i % 12:02}-01" for i in range(83)), "soon"], None, "'soon' in data row 84: no date"),
+    ([*(f"2026-{1 + i % 12:02}-01" for i in range(83)), "soon"], None, "'soon' in row 83: no date"),
     ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], 1798416000, None),
     ([f"{i}.5" for i in range(84)], 83.5, "holds numbers as text, such as '0.5'"),
     ([f"'{i}.5" for i in range(84)], 83.5, "holds numbers as text, such as '0.5'"),
@@ -948,10 +948,10 @@ def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
     ([f"€ {i}.50" for i in range(84)], 83.5, "read as 0.5, without the unit '€'"),
     ([f"${i},{100 + i}" for i in range(1, 85)], 84184, "read as 1101, without the unit"),
     ([f"{i},{100 + i}" for i in range(1, 85)], 84184, "read as 1101"),
-    ([*(f"{i}.5" for i in range(83)), "n/a?"], None, r"'n/a\?' in data row 84: no number"),
-    ([*(f"{i}.5" for i in range(83)), "?"], None, r"'\?' in data row 84: no number"),
-    ([*range(83), "x"], None, "'x' in data row 84: no number"),
-    ([*(f"{i} kmpl" for i in range(83)), "7 mpg"], None, "'7 mpg' in data row 84: no number"),
+    ([*(f"{i}.5" for i in range(83)), "n/a?"], None, r"'n/a\?' in row 83: no number"),
+    ([*(f"{i}.5" for i in range(83)), "?"], None, r"'\?' in row 83: no number"),
+    ([*range(83), "x"], None, "'x' in row 83: no number"),
+    ([*(f"{i} kmpl" for i in range(83)), "7 mpg"], None, "'7 mpg' in row 83: no number"),
     ([f"{i % 24}:{i % 60:02}" for i in range(84)], 11 + 23 / 60, "the hours of a clock"),
     ([f"{i}k" if i % 2 else f"{i}.5M" for i in range(84)], 83e3, "read as 500000"),
 ])  # fmt: skip
