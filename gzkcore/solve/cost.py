@@ -182,7 +182,8 @@ class Room:
         """Return the error of a table that no form has room for."""
         form, needed = self._least
         takes = f"a model of {self.n_rows:,} rows takes about {_said(needed)} or more ({form})"
-        return TooLittleMemoryError(f"max_memory={self._max_memory} allows {self._allowed()}", takes)
+        limit = f"max_memory={self._max_memory} allows {self._allowed()}"
+        return TooLittleMemoryError(limit, takes)
 
     def _allowed(self) -> str:
         half = "half of what is available, " if self._max_memory is None else ""
