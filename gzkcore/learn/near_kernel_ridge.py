@@ -40,7 +40,7 @@ from gzkcore.rows.survey import stack
 from gzkcore.solve.near_lengths import learned_near
 from gzkcore.solve.near_rows import NearRows
 from gzkcore.solve.training_rows import TrainingRows
-from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend
+from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend, parts_of, triangle
 
 from .agop import exact_gradients
 from .regression import Regressor
@@ -48,7 +48,7 @@ from .whole_kernel import check_not_source, others_of, with_slopes
 
 __all__ = ["NearKernelRidge"]
 
-REMADE = "_near", "_slopes_of"  # of the rows, where they are needed
+REMADE = "_near", "_slopes_of", "_order"  # of the rows, where they are needed
 SMOOTH = "intercept_", "trend_coef_", "smooth_"  # what the trend and the smooth part are made of
 SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
 # The prior scale is estimated from so many rows, or fewer where m^3 of each are more than this.
@@ -158,8 +158,10 @@ class NearKernelRidge(WithKernel, Regressor):
         _scale=doubles("q", least=0, finite=False),
         _trend=text(CONSTANT, LINEAR) | ints("p") | nothing(),
         _count=whole(1),
+        _order=ints(None, dtype=np.int32).if_there(),
     )
 
+    _order: Any = None  # of the rows in their tree, in a file
     _groups: Integers | None = None  # numbers of columns that share a length
     _start: Doubles | None = None  # one over the lengths where the search for lengths starts
 
@@ -268,10 +270,13 @@ class NearKernelRidge(WithKernel, Regressor):
         y, trend = self._y.reshape(len(self._y), -1), Trend.of(self._trend, self.X_fit_)
         constant = np.zeros(y.shape[1])
         if trend is not None:
-            H = trend.columns(self.X_fit_)
-            roots = 1.0 if self._noise is None else self._noise[:, None] ** -0.5
+            roots = np.ones((len(y), 1)) if self._noise is None else self._noise[:, None] ** -0.5
             with limit_blas(1):  # whose bits depend on its threads
-                b = lstsq(roots * H, roots * y)[0]
+                root = triangle(
+                    roots[part] * np.hstack([trend.columns(self.X_fit_[part]), y[part]])
+                    for part in parts_of(self.X_fit_)
+                )
+                b = lstsq(root[:, : trend.n_free], root[:, trend.n_free :])[0]
             constant, slopes = trend.plain(b, self.n_features_in_)
             if trend.places.size:
                 self.trend_coef_ = slopes.reshape(len(slopes), *self._target_shape)
@@ -302,6 +307,8 @@ class NearKernelRidge(WithKernel, Regressor):
             afar = clone(self)
             vars(afar).update((k, v) for k, v in vars(self).items() if k in SMOOTH)
             return np.asarray(X.map(afar._smooth_part))
+        if len(parts := parts_of(X)) > 1:
+            return np.concatenate([self._smooth_part(X[part]) for part in parts])
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
             slopes = self.trend_coef_.reshape(X.shape[1], -1)
@@ -315,7 +322,7 @@ class NearKernelRidge(WithKernel, Regressor):
     def _near(self) -> NearRows:
         """The rows, with their index."""
         rows = self.X_fit_, self._left(), self._noise
-        return NearRows(self.kernel_, *rows, self.alpha_, self._count)
+        return NearRows(self.kernel_, *rows, self.alpha_, self._count, self._order)
 
     @functools.cached_property
     def _slopes_of(self) -> Trend:
@@ -335,7 +342,7 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def _to_data(self) -> dict[str, Any]:
         self.__getstate__()  # which refuses rows that workers hold
-        return {}
+        return {"_order": self._near.order} if hasattr(self, "X_fit_") else {}
 
     @property
     def noise_variance_(self) -> Any:

@@ -82,14 +82,14 @@ def learned_near(
     drawn = replace(examples, X=X)
     first, *others = candidates(kernel) if asks_targets(kernel) else [kernel]
     with limit_blas(1):  # whose bits depend on its threads
-        began = _Lengths.first(drawn.part(first, some), examples, start, seed)
-        draws = [began.refined(FIRST_BLOCKS)]
-        while len(draws) < ROUNDS:
-            draws.append(draws[-1].refined(BLOCKS))
-            if np.abs(draws[-1].point.theta - draws[-2].point.theta).max() <= ALIKE:
+        part = drawn.part(first, some)
+        best = new = _Lengths.first(part, examples, start, seed).refined(FIRST_BLOCKS)
+        for _ in range(1, ROUNDS):
+            last, new = new, new.refined(BLOCKS)
+            best = min(best, last, key=_loss)
+            if np.abs(new.point.theta - last.point.theta).max() <= ALIKE:
                 break
-        best = min(draws, key=lambda lengths: lengths.loss)
-        misses = 0
+        best, misses = min(best, new, key=_loss), 0
         for other in others:
             new = replace(best, part=drawn.part(other, some)).refined(BLOCKS)
             if new.loss < best.loss:
@@ -126,7 +126,8 @@ class _Lengths:
         """Return the lengths where the search starts."""
         X, used, weight = examples.X, examples.used, examples.weight
         if weight is not None:
-            X, weight = X[used], weight[used] / examples.mean_weight
+            X = X if used.size == len(weight) else X[used]
+            weight = weight[used] / examples.mean_weight
         rows = replace(examples, X=X, weight=weight, y=standard_targets(examples.y, used, weight))
         theta = np.zeros(part.low.size) if scales is None else part.theta_of(scales)
         start = SearchPoint(np.append(theta, math.log(NOISE_START)))
@@ -153,6 +154,7 @@ class _Lengths:
         """
         some = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))[:LEFT_OUT]
         mean, _ = self.near.left_out(np.sort(some))
+        vars(self).pop("near")  # an index as large as the rows, hardly asked again
         return float((np.abs(self.rows.y[np.sort(some)] - mean) ** 1.5).mean())
 
     def refined(self, n_blocks: int) -> Self:
@@ -179,6 +181,10 @@ class _Lengths:
             asked = rng.permutation(max(rows.size // 3, _asked(blocks)))[: _asked(blocks)]
             rows[:] = np.append(np.delete(rows, asked), rows[asked])
         return blocks
+
+
+def _loss(lengths: _Lengths) -> float:
+    return lengths.loss
 
 
 def _asked(blocks: Integers) -> int:

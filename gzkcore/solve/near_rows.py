@@ -119,11 +119,21 @@ class NearRows:
     alpha : float
     count : int
         m, how many near rows there are.
+    order : ndarray of int32, optional
+        The rows in the order of their tree, if it is known.
     """
 
     def __init__(
-        self, kernel: Kernel, X: Rows, y: Doubles, noise: Doubles | None, alpha: float, count: int
+        self,
+        kernel: Kernel,
+        X: Rows,
+        y: Doubles,
+        noise: Doubles | None,
+        alpha: float,
+        count: int,
+        order: Numbers | None = None,
     ) -> None:
+        self._order = order
         self.kernel, self.X, self.y = kernel, X, y
         self.noise, self.count = noise, min(count, X.shape[0])
         one = as_double(dense(X[:1]))
@@ -143,7 +153,14 @@ class NearRows:
         """A tree of the rows, or a source of trees that workers hold."""
         if isinstance(self.X, HeldRows):
             return self.X.held(_tree, self.kernel)
-        return Nearest(self.columns.scaled(self.columns.of(self.X)), self.columns.gaps)
+        columns = self.columns
+        return Nearest(self.X, columns.gaps, lambda X: columns.scaled(columns.of(X)), self._order)
+
+    @property
+    def order(self) -> Numbers:
+        """The rows in the order of their tree, which takes long to be found."""
+        order: Numbers = self._index.order
+        return order
 
     # -- predictions --------------------------------------------------------------------------
 
@@ -281,7 +298,7 @@ def brought(X: Any, numbers: Integers) -> tuple[Any, Integers]:
 
 
 def _tree(X: Rows, kernel: Kernel) -> tuple[Rows, Kernel, Nearest]:
-    return X, kernel, Nearest(scaled(kernel, as_double(dense(X))))
+    return X, kernel, Nearest(X, columns=lambda part: scaled(kernel, as_double(dense(part))))
 
 
 def _answer(batch: Batch, X: Doubles, count: int) -> tuple[Doubles, Numbers, int]:

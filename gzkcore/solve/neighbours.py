@@ -1,6 +1,7 @@
 """Nearest earlier rows in a random order, nearest landmarks, and a sparse factor on these."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,10 +22,13 @@ Numbers: TypeAlias = NDArray[np.int32]
 NO_CODES: Doubles = np.empty(0)
 LEAF = 32  # A leaf of the tree has at most so many rows.
 FAR = 1e15  # Coordinates are clipped to it: their squares are no more in single precision.
+PART = 1 << 16  # So many rows are worked on at a time; about as many give the medians.
 MOST_SEEN = 255  # A row has at most so many neighbours: places in a row of G or B are bytes.
 
 
-def tree_order(X: Floats, gaps: Doubles = NO_CODES) -> tuple[Integers, int]:
+def tree_order(
+    X: Floats, gaps: Doubles = NO_CODES, known: Numbers | None = None
+) -> tuple[Numbers, int]:
     """Order rows so that near ones are together: halved along the widest column, again and again.
 
     The last columns are codes, and a column of different ones is as wide as the root of its gap.
@@ -33,13 +37,15 @@ def tree_order(X: Floats, gaps: Doubles = NO_CODES) -> tuple[Integers, int]:
     n = len(X)
     levels = max(0, math.ceil(math.log2(n / LEAF)))
     size = -(-n // 2**levels)
+    if known is not None and known.size == size << levels:
+        return known, size
     order: Numbers = np.arange(size << levels, dtype=np.int32)
     keys: Floats = np.empty(order.size, np.float32)
     _neighbours.tree_order(
         np.ascontiguousarray(X, np.float32), gaps.astype(np.float32), levels, order, keys,
         n_threads(),
     )  # fmt: skip
-    return order.astype(np.intp), size
+    return order, size
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Neighbours:
         ranks[~valid] = np.iinfo(np.int32).max
         table: Numbers = np.empty((order.size, min(count, n - 1, MOST_SEEN)), np.int32)
         _neighbours.nearest_before(
-            *_boxes(centred[rows], ranks, size),
+            *_boxes(centred, rows, ranks, size),
             ranks, order.size, table, n_threads(),
         )  # fmt: skip
         if not valid.all():
@@ -76,7 +82,7 @@ class Neighbours:
             table = numbers[table[valid]]
             order, ranks = order[valid], ranks[valid]
         is_neighbour = table != np.arange(n)[:, None]
-        return cls(order, ranks, table, *_by_column(table, is_neighbour, n))
+        return cls(order.astype(np.intp), ranks, table, *_by_column(table, is_neighbour, n))
 
     @property
     def nbytes(self) -> int:
@@ -92,12 +98,18 @@ def _heap(leaves: Any) -> Any:
     return np.concatenate([levels[-1], *levels[::-1]])
 
 
-def _boxes(X: Floats, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbers]:
-    """Return the leaves of a tree, the corners of its boxes, and the first rank in each of them."""
-    leaves = X.astype(np.float32, copy=False).reshape(-1, size, X.shape[1])
-    corners = np.stack([_heap(leaves.min(axis=1)), -_heap(-leaves.max(axis=1))], axis=1)
-    first_rank = _heap(ranks.reshape(-1, size).min(axis=1))
-    return np.ascontiguousarray(leaves.transpose(0, 2, 1)), corners, first_rank
+def _boxes(X: Floats, rows: Numbers, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbers]:
+    """Return the leaves of a tree, the corners of its boxes, and the first rank in each of them.
+
+    The leaves have these rows of X, in this order.
+    """
+    leaves: Floats = np.empty((rows.size // size, X.shape[1], size), np.float32)
+    step = PART // size
+    for start in range(0, len(leaves), step):
+        part = X[rows[start * size : (start + step) * size]].reshape(-1, size, X.shape[1])
+        leaves[start : start + step] = part.transpose(0, 2, 1)
+    corners = np.stack([_heap(leaves.min(axis=2)), -_heap(-leaves.max(axis=2))], axis=1)
+    return leaves, corners, _heap(ranks.reshape(-1, size).min(axis=1))
 
 
 def _by_column(
@@ -156,17 +168,33 @@ class Seen:
 class Nearest:
     """A tree of rows (q, d), in which the nearest to other rows are searched.
 
-    The last columns are codes: where two differ, a gap is added to the squared distance.
+    The last columns are codes: where two differ, a gap is added to the squared distance. `rows` may
+    be others of which `columns` makes these, some at a time. `known` is the `order` of an earlier
+    tree of the same rows, which took most of the time.
     """
 
-    def __init__(self, rows: Doubles, gaps: Doubles = NO_CODES) -> None:
-        self._center = np.median(rows, axis=0)
+    def __init__(
+        self,
+        rows: Any,
+        gaps: Doubles = NO_CODES,
+        columns: Callable[[Any], Doubles] = np.asarray,
+        known: Numbers | None = None,
+    ) -> None:
+        n = rows.shape[0]
+        self._center = np.median(columns(rows[:: max(1, n // PART)]), axis=0)
         self._gaps: Floats = gaps.astype(np.float32)
-        centred = self._centred(rows)
-        order, size = tree_order(centred, gaps)
-        self._rows: Numbers = np.minimum(order, len(rows) - 1).astype(np.int32)
-        self._ranks: Numbers = np.where(order < len(rows), 0, 1).astype(np.int32)  # 0: a row
-        self._boxes = _boxes(centred[self._rows], self._ranks, size)
+        centred: Floats = np.empty((n, self._center.size), np.float32)
+        for start in range(0, n, PART):
+            centred[start : start + PART] = self._centred(columns(rows[start : start + PART]))
+        order, size = tree_order(centred, gaps, known)
+        self._rows: Numbers = np.minimum(order, n - 1)
+        self._ranks: Numbers = (order >= n).astype(np.int32)  # 0: a row
+        self._boxes = _boxes(centred, self._rows, self._ranks, size)
+
+    @property
+    def order(self) -> Numbers:
+        """The rows leaf after leaf; numbers from q on are no rows."""
+        return self._rows + self._ranks
 
     def to(self, X: Doubles, count: int) -> Numbers:
         """Return the numbers (n, count) of the rows that are nearest to each row of X."""

@@ -10,6 +10,7 @@ copies do harm. Along an axis on which all rows have one place the slope is 0 an
 prior of b, the variance of f(x) elsewhere on it is infinite.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ TRENDS = None, CONSTANT, LINEAR
 
 # Smaller differences, relative to the numbers, are those of rounding to single precision.
 ROUNDING = 4 * float(np.finfo(np.float32).eps)
+PART = 1 << 16  # So many rows are dense at a time.
 
 
 def check_trend(trend: Any, width: int, names: Any) -> Any:
@@ -66,22 +68,22 @@ class Trend:
     @classmethod
     def along(cls, places: Integers, X: Rows) -> "Trend":
         """Return the trend along some columns of rows."""
-        columns = dense(X[:, places]).astype(np.float64, copy=False)
-        means, varies = columns.mean(axis=0), np.ptp(columns, axis=0) > 0
-        scales = np.where(varies, columns.std(axis=0), np.inf)
+        first = dense(X[:1][:, places]).astype(np.float64)
         with limit_blas(1):  # whose bits depend on its threads
-            root = np.linalg.qr((columns - means) / scales, mode="r")
-            _, sizes, axes = np.linalg.svd(root)
+            root = triangle(_with_ones(dense(X[part][:, places]) - first) for part in parts_of(X))
+            means = first[0] + root[0, 1:] / root[0, 0]
+            varies, root = root[:, 1:].any(axis=0), root[1:, 1:] / np.sqrt(X.shape[0])
+            scales = np.where(varies, np.linalg.norm(root, axis=0), np.inf)
+            _, sizes, axes = np.linalg.svd(root / scales)
         rank = int(np.count_nonzero(sizes > ROUNDING * sizes.max(initial=0.0)))
-        turn = axes[:rank].T / scales[:, None] / sizes[:rank] * np.sqrt(len(columns))
+        turn = axes[:rank].T / scales[:, None] / sizes[:rank]
         return cls(places, means, scales, turn, axes[rank:].T)
 
     def columns(self, X: Rows) -> Doubles:
         """Return H of rows, of shape (n, n_free)."""
-        ones = np.ones((X.shape[0], 1))
         if not self.places.size:
-            return ones
-        return np.hstack([ones, (dense(X[:, self.places]) - self.means) @ self.turn])
+            return np.ones((X.shape[0], 1))
+        return _with_ones((dense(X[:, self.places]) - self.means) @ self.turn)
 
     @property
     def n_free(self) -> int:
@@ -106,6 +108,23 @@ class Trend:
         sizes = np.linalg.norm(steps, axis=-1, keepdims=True)
         off = np.abs(steps @ self.still) > ROUNDING * sizes
         return np.asarray(changed.any(axis=-1) | off.any(axis=-1))
+
+
+def _with_ones(columns: Doubles) -> Doubles:
+    return np.hstack([np.ones((len(columns), 1)), columns])
+
+
+def parts_of(X: Rows) -> list[slice]:
+    """Return the rows that are worked on at a time."""
+    return [slice(start, start + PART) for start in range(0, X.shape[0], PART)]
+
+
+def triangle(parts: Iterable[Doubles]) -> Doubles:
+    """Return the factor R of a QR decomposition of rows, which come in parts."""
+    root: Any = None
+    for part in parts:
+        root = np.linalg.qr(part if root is None else np.vstack([root, part]), mode="r")
+    return np.asarray(root)
 
 
 def inverse(H: Doubles, of_H: Doubles) -> Doubles:

@@ -360,6 +360,7 @@ def test_every_class_declares_its_state():
 NOT_KEPT = {
     "_spread": "worked out from the sums when a standard deviation is asked for",
     "_known": "the codes by their values, which the first prediction makes",
+    "folder": "where rows were mapped while they were fitted; the file has them",
     "_near": "the fitted rows with their index, which the first prediction makes",
     "_posterior": "the system and draws, which are made again from the rows",
     "_tiles": "the fitted rows in tiles, which the first prediction makes",
@@ -544,7 +545,7 @@ def test_large_arrays_are_mapped_and_others_read(tmp_path):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 1.5 * model._y.nbytes < 0.4 * X.nbytes
+    assert peak < 2 * model._y.nbytes < 0.6 * X.nbytes  # y and the order of the rows
     assert is_mapped(again.X_fit_)
     assert again.X_fit_.ctypes.data % model_io.ALIGNMENT == 0
     assert not is_mapped(again._y)

@@ -26,7 +26,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore.learn import near_kernel_ridge
-from gzkcore.solve import near_lengths, near_rows
+from gzkcore.solve import near_lengths, near_rows, neighbours
 from gzkcore.solve.near_rows import NearRows
 
 KERNEL = Matern(2.5, [0.3, 0.5])
@@ -308,6 +308,25 @@ def test_rows_in_batches():
     assert_array_equal(parts.predict(new), whole.predict(new))
     found = [mean for mean, _ in whole.predict([(new[:4], None), (new[4:], None)], return_std=True)]
     assert_array_equal(np.concatenate(found), whole.predict(new))
+
+
+def test_a_file_knows_the_tree_of_its_rows(tmp_path, monkeypatch):
+    X, y, _, new = data(500)
+    model = made().fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    loaded = gzkcore.load(tmp_path / "model.gzk")
+    with monkeypatch.context() as patched:
+        patched.setattr(neighbours._neighbours, "tree_order", None)
+        assert_array_equal(
+            loaded.predict(new, return_std=True), model.predict(new, return_std=True)
+        )
+    loaded.forget([0]).save(tmp_path / "model.gzk")
+    assert_array_equal(
+        gzkcore.load(tmp_path / "model.gzk").predict(new), model.forget([0]).predict(new)
+    )
+    loaded._order = np.zeros(7, np.int32)
+    loaded.__dict__.pop("_near")
+    assert_array_equal(loaded.predict(new), model.predict(new))
 
 
 # ---- rows come and go
