@@ -3,12 +3,13 @@
 Each is judged by held-out rows, all other rows of the table being there to be near: what lies
 between neighbours is in no sample of the rows. One decision after another: lengths of the search or
 learned from near rows, a linear trend, a product of kernels of the place and the time, a smooth
-part, the number of near rows.
+part, alpha, the number of near rows.
 """
 
 import functools
 import math
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from sklearn.base import clone
 from gzkcore._util.typing import Integers
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel, asks_targets
+from gzkcore.kernels.coded_form import coded_form
 from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import FOLDS, at_most
@@ -34,7 +36,8 @@ from .table_rows import TableRows
 from .trials import TOL, WORTH_A_STEP, Trials
 
 NUMBERS = 50, 150, 300  # Numbers of near rows are tried as long as the error falls.
-HELD_OUT = 2000  # So many rows are held out at most.
+ALPHA_STEPS, MOST_STEPS = (10**0.5, 10**-0.5), 4  # alpha is tried larger, else smaller.
+HELD_OUT = 5000  # So many rows are held out at most.
 ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on.
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
 MORE, MOST_COLUMNS = 1.25, 64
@@ -71,6 +74,8 @@ class NearForms:
         None: all columns have one length.
     only : Kernel or None
         The only kernel to try.
+    at_random : bool
+        Each row may be held out by itself.
     """
 
     def __init__(
@@ -80,9 +85,10 @@ class NearForms:
         best: Candidate,
         groups: Groups | None,
         only: Kernel | None,
+        at_random: bool,
     ) -> None:
         self._table, self._judged, self._best = table, trials, best
-        self._groups, self._only = groups, only
+        self._groups, self._only, self._at_random = groups, only, at_random
 
     @functools.cached_property
     def trials(self) -> Trials:
@@ -94,9 +100,10 @@ class NearForms:
         if table.may_be_gathered:
             table = table.gathered(levels)
             trials.X, trials.Y, trials.weight = table.X, table.Y, table.weight
-            test = at_most(np.arange(table.n_rows), table.n_rows // FOLDS, rng)
         elif levels:
             trials.X = CodedRows.of(trials.X, levels)
+        if self._at_random or self._table.may_be_gathered:
+            test = at_most(np.arange(table.n_rows), table.n_rows // FOLDS, rng)
         trials.splits = [table.all_others(at_most(test, HELD_OUT, rng))]
         return trials
 
@@ -135,11 +142,25 @@ class NearForms:
             rest = replace(plain, smooth=smooth)
             found += [self._tried(kernel, rest, self._best.kernel) for kernel in self._kernels()]
             best = min(found, key=_error)
-        for larger in numbers[1:]:
-            more = self._tried(best.candidate.kernel, replace(best.form, near=larger), None)
-            if more.candidate.error > WORTH_A_STEP * best.candidate.error:
+        return self._adjusted(best, numbers)
+
+    def _adjusted(self, best: NearTrial, numbers: Sequence[int]) -> NearTrial:
+        """Return a model with the best alpha, and then the best number of near rows."""
+        for factor in ALPHA_STEPS:
+            alphas = best.form.alpha * factor ** np.arange(1, MOST_STEPS + 1)
+            start, best = best, self._while_better(best, "alpha", alphas)
+            if best is not start:
                 break
-            best = more
+        return self._while_better(best, "near", numbers[1:])
+
+    def _while_better(self, best: NearTrial, part: str, values: Iterable[Any]) -> NearTrial:
+        """Try values of a part of the form, one after the other, as long as the error falls."""
+        for value in values:
+            form = replace(best.form, **{part: value})
+            other = self._tried(best.candidate.kernel, form, None)
+            if other.candidate.error > WORTH_A_STEP * best.candidate.error:
+                break
+            best = other
         return best
 
     def _tried(self, kernel: Kernel, form: Form, start: Kernel | None) -> NearTrial:
@@ -174,12 +195,20 @@ class NearForms:
         return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate)
 
     def _kernels(self) -> list[Kernel]:
-        """Return the best kernel of the search, and the same with lengths to be learned."""
+        """Return the best kernel of the search, and the same with lengths to be learned.
+
+        The latter alone, of rows with codes, if the search found a length for each level: in
+        columns that are not equally far from one another a search for near rows takes minutes.
+        """
         kernel, only = self._best.kernel, self._only
         learning = to_learn(kernel) if only is None else only
         if only is None and isinstance(learning, Matern):
             learning.set_params(nu="learn")
-        return [kernel, learning] if learning is not None and asks_targets(learning) else [kernel]
+        if learning is None or not asks_targets(learning):
+            return [kernel]
+        rows = self.trials.X
+        dense = isinstance(rows, CodedRows) and coded_form(kernel, rows) is None
+        return [learning] if dense else [kernel, learning]
 
     def _again(self, best: NearTrial) -> Kernel:
         """Return the best kernel, with the same lengths to be learned again."""

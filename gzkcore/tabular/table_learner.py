@@ -353,7 +353,7 @@ class TableLearner(BaseEstimator):
         """
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
-        near = NearForms(table, trials, best, groups, kernel)
+        near = NearForms(table, trials, best, groups, kernel, table.at_random(self.cv))
         if self.form == NEAR:
             if not room.near():
                 raise room.too_little()

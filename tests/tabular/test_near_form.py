@@ -1,14 +1,21 @@
 """Models of near rows on tables: what is chosen, and that all that learners do works with them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import gzkcore
 from gzkcore import KernelClassifier, KernelRegressor, NearKernelRidge
+from gzkcore.kernels.base import asks_targets
 from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Gaussian, Matern
+from gzkcore.rows.coded import CodedRows
 from gzkcore.tabular import near_form
+from gzkcore.tabular.form import Form
+from gzkcore.tabular.near_form import NearForms
+from gzkcore.tabular.report import Candidate
 
 
 def waves(n, seed=0, noise=0.1):
@@ -146,6 +153,49 @@ def test_columns_that_are_nearly_sums_of_others_have_no_slopes():
     kept = near_form._apart(np.arange(4), X)
     assert kept.size == 3
     assert 0 in kept
+
+
+def judged_by(errors):
+    """Return a search whose models have these errors, by (alpha, number of near rows)."""
+    search = NearForms(None, None, None, None, None, True)
+
+    def tried(kernel, form, _):
+        error = errors(form.alpha, form.near)
+        return near_form.NearTrial(kernel, form, Candidate("", kernel, form.alpha, error))
+
+    search._tried = tried
+    return search
+
+
+def test_alpha_and_the_number_of_near_rows_change_as_long_as_the_error_falls():
+    tried = []
+
+    def errors(alpha, near):
+        tried.append((round(np.log10(alpha), 2), near))
+        return 1 + (np.log10(alpha) + 1) ** 2 + 1 / near
+
+    search = judged_by(errors)
+    first = search._tried(None, Form(1e-2, 0, near=50), None)
+    best = search._adjusted(first, (50, 150, 300))
+    assert (round(np.log10(best.form.alpha), 2), best.form.near) == (-1, 300)
+    assert tried == [(-2, 50), (-1.5, 50), (-1, 50), (-0.5, 50), (-1, 150), (-1, 300)]
+    down = search._adjusted(search._tried(None, Form(1e0, 0, near=50), None), (50,))
+    assert round(np.log10(down.form.alpha), 2) == -1
+
+
+@pytest.mark.parametrize(("lengths", "expected"), [("alike", 2), ("one for each level", 1)])
+def test_rows_with_codes_are_compared_by_codes(lengths, expected):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal(40), np.eye(4)[rng.integers(0, 4, 40)]])
+    scales = np.ones(5)
+    if lengths != "alike":
+        scales[2] = 2
+    best = Candidate("", Matern(1.5, scales), 0.1)
+    search = NearForms(None, None, best, None, None, True)
+    search.trials = SimpleNamespace(X=CodedRows.of(X, [np.arange(1, 5)]))
+    kernels = search._kernels()
+    assert len(kernels) == expected
+    assert asks_targets(kernels[-1])
 
 
 def test_near_rows_need_room():
