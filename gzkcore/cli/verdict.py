@@ -14,6 +14,7 @@ from sklearn.metrics import precision_score, r2_score, recall_score, roc_auc_sco
 from gzkcore._util.typing import Doubles, Integers, OnProgress
 from gzkcore._util.warn import collected_warnings, warn
 from gzkcore.learn.held_out import at_most
+from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import Values
 from gzkcore.solve.near_variances import NearVariances
@@ -25,7 +26,8 @@ from .output import HELD_OUT
 
 SURE = 0.9  # a prediction with at least this probability is called sure
 # Standard deviations of all held-out rows are worth their time up to so many rows or centres of a
-# model, or where rows near by give them; else those of some held-out rows.
+# model, or where rows near by give them; else those of some held-out rows. Near rows give them with
+# the predictions.
 STD_ROWS, SOME_ROWS = 6000, 300
 MOST_ROWS, MOST_COLUMNS = 1000, 50  # so many columns are shuffled, each on so many rows
 LEAST_RISE = 1.01  # a column matters if shuffling it multiplies the error by more
@@ -290,7 +292,8 @@ def _how_sure(
     measures: dict[str, float | None] = {"within": float(np.quantile(sizes, 0.95))}
     model: Any = tested.models[0].model_
     rows = getattr(model, "X_fit_", ())  # features keep none
-    quick = len(rows) <= STD_ROWS or NearVariances.suit(model.kernel, rows)
+    quick = isinstance(model, NearKernelRidge) or len(rows) <= STD_ROWS
+    quick = quick or NearVariances.suit(model.kernel, rows)
     std = tested.std(others, len(sizes) if quick else SOME_ROWS)
     known = ~np.isnan(std)
     measures["std_rows"] = int(known.sum())

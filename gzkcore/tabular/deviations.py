@@ -6,12 +6,14 @@ one for each target, another for rows with a missing number, one for what is
 beyond the rows, and one for each row where the noise varies (`varying_noise`)
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from gzkcore._util.state import doubles, holds, nothing, stored
 from gzkcore._util.typing import Doubles, Integers
@@ -38,6 +40,10 @@ SAME_FACTOR = 1.05  # Rows with a missing number have the factor of others up to
 # 7 rows of sin(4 x) .95 and .97 of new rows were within 1.96 of them, and .81 and .82 before; of
 # noise .69 and .84, and .68 and .83.
 FEWEST_NARROWING = 10
+# It is told where the share of errors within an interval of 50 % is off by so much, and by so many
+# standard errors. Of 317,346 delays of flights an interval of 30 % held 60 %, that of 95 % 95.7 %.
+OFF, SURELY = 0.1, 3.0
+INTERVALS = np.array([0.5, 0.8, 0.9])
 HALVINGS = 60  # A factor is found by halving an interval so often.
 
 
@@ -178,8 +184,12 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
         return widening(missed[some], part, deviations.usual, weight[some])
 
     least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
-    deviations.factors = np.clip(factors(gaps if gaps.all() else ~gaps), least, MOST_WIDENING)
-    trials.report.say(_about_widening(deviations.factors))
+    usable = gaps if gaps.all() else ~gaps
+    deviations.factors = np.clip(factors(usable), least, MOST_WIDENING)
+    std = spread.widened(deviations.factors, deviations.usual, deviations.outer)
+    sizes = np.divide(np.abs(missed), std, out=np.zeros_like(missed), where=std > 0)
+    tails = _about_tails(sizes[usable], weight[usable])
+    trials.report.say(_about_widening(deviations.factors) + tails)
     of_blocks = (trials.on(splits, trials.report) for splits in blocks)
     in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
     for sentence in [*filter(None, in_gaps)][-1:]:  # the last is the largest
@@ -256,7 +266,25 @@ def _about_widening(factors: Doubles) -> str:
     )
 
 
-def listed(values: Doubles) -> str:
+def _about_tails(sizes: Doubles, weights: Doubles) -> str:
+    """Say so where errors over standard deviations, of all targets, are far from normal, else "".
+
+    And by which numbers of standard deviations other intervals than those of 95 % are right.
+    """
+    normal, there = ndtri((1 + INTERVALS) / 2), sizes > 0  # those of a constant target are 0
+    sizes, weights = sizes[there], np.broadcast_to(weights[:, None], there.shape)[there]
+    within = weights[sizes <= normal[0]].sum() / max(weights.sum(), 1e-300)
+    if abs(within - 0.5) < max(OFF, SURELY * 0.5 / math.sqrt(max(sizes.size, 1))):
+        return ""
+    found = [_quantile(sizes[:, None], weights, share)[0] for share in INTERVALS]
+    return (
+        f" But errors are not normal: {100 * within:.0f} % are within {normal[0]:.2f}, where 50 % "
+        f"should be. For 50, 80 and 90 % take {listed(found)} standard deviations, and not "
+        f"{listed(normal)}."
+    )
+
+
+def listed(values: Iterable[float]) -> str:
     """Return numbers for a sentence."""
     return ", ".join(f"{value:.2f}" for value in values)
 
@@ -304,10 +332,10 @@ def outer_widening(
     return high
 
 
-def _quantile(values: Doubles, weights: Doubles) -> Doubles:
-    """Return what 95 % by weight of the values are at most, of each column."""
+def _quantile(values: Doubles, weights: Doubles, share: float = 0.95) -> Doubles:
+    """Return what such a share, by weight, of the values are at most, of each column."""
     order = np.argsort(values, axis=0)
     sums = np.cumsum(weights[order], axis=0)
-    places = np.argmax(sums >= 0.95 * sums[-1], axis=0)
+    places = np.argmax(sums >= share * sums[-1], axis=0)
     columns = np.arange(order.shape[1])
     return np.asarray(values[order[places, columns], columns])

@@ -16,6 +16,7 @@ from gzkcore.cli import main as cli
 from gzkcore.cli.fit_frame import _announced
 from gzkcore.cli.show_frame import print_frame
 from gzkcore.learn.held_out import hashed_folds, hashed_rows
+from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.rows.frames import Frame
 from gzkcore.tabular.fitted_table import FittedTable
 from gzkcore.tabular.form import Form
@@ -468,6 +469,10 @@ def test_coverage_is_said_of_a_model_of_many_rows(monkeypatch):
     measures, std = verdict._how_sure(tested, FrameOf(x), np.sin(6 * x), model.predict(x[:, None]))
     assert measures["std_rows"] == np.isfinite(std).sum() == 20
     assert measures["covered"] > 0.9
+    rows = model.encoder_.transform(x[:, None])
+    model.model_ = NearKernelRidge(model.kernel_, 0.01).fit(rows, x)
+    measures, std = verdict._how_sure(tested, FrameOf(x), x, x)
+    assert measures["std_rows"] == 60  # near rows give them with the predictions
 
 
 class FrameOf:

@@ -9,9 +9,11 @@ from gzkcore.tabular.deviations import (
     MOST_WIDENING,
     Deviations,
     Spread,
+    _about_tails,
     _about_widening,
     _widened,
     left_unknown,
+    listed,
     outer_widening,
     widening,
 )
@@ -89,6 +91,37 @@ def test_gains_are_those_of_the_reference():
 ])  # fmt: skip
 def test_the_report_says_how_deviations_were_corrected(factors, told):
     assert told in _about_widening(np.array(factors))
+
+
+def test_the_report_says_where_only_intervals_of_95_percent_are_right():
+    """The numbers are quantiles by weight; of few rows a share may be far from a half by chance."""
+    rng = np.random.default_rng(0)
+    sizes, weights = np.abs(rng.standard_t(1.5, (1000, 2))), rng.integers(0, 3, 1000)
+    sizes /= np.quantile(sizes, 0.95) / 1.96
+    told = _about_tails(sizes, weights)
+    often = np.repeat(sizes, weights, axis=0).ravel()
+    wanted = np.quantile(often, [0.5, 0.8, 0.9], method="inverted_cdf")
+    assert f"take {listed(wanted)} standard deviations, and not 0.67, 1.28" in told
+    assert f"normal: {100 * np.mean(often < 0.6745):.0f} % are within 0.67, where" in told
+    assert not _about_tails(np.abs(rng.standard_normal((1000, 2))), weights)
+    assert not _about_tails(sizes[:10], weights[:10])
+    assert not _about_tails(np.zeros((10, 1)), np.ones(10))
+    beside = np.column_stack([np.zeros(1000), np.abs(rng.standard_normal(1000))])
+    assert not _about_tails(beside, np.ones(1000))
+
+
+@pytest.mark.slow
+def test_an_interval_of_half_of_the_rows_is_right_by_the_numbers_of_the_report():
+    rng = np.random.default_rng(0)
+    X, noise = rng.uniform(0, 3, (3000, 1)), rng.standard_t(2, 3000)
+    y = np.sin(3 * X[:, 0]) + 0.3 * noise
+    model = KernelRegressor(random_state=0).fit(X[:2000], y[:2000])
+    (told,) = (text for text in model.report_.sentences if "errors are not normal" in text)
+    half = float(told.split(" take ")[1].split(",")[0])
+    mean, std = model.predict(X[2000:], return_std=True)
+    sizes = np.abs(y[2000:] - mean) / std
+    assert np.mean(sizes <= 0.6745) > 0.6
+    assert 0.44 < np.mean(sizes <= half) < 0.56
 
 
 @pytest.mark.slow
