@@ -195,6 +195,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                     warn(told)
             self._lowest, self._highest = ends_of(y.reshape(len(y), -1))
         self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
+        self._deviations.set_scale(self.model_)
         return self
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:

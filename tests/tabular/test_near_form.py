@@ -47,6 +47,15 @@ def test_files_and_pickles_of_near_rows_predict_the_same(model, tmp_path):
     np.testing.assert_array_equal(again, model.predict(X, return_std=True))
 
 
+def test_deviations_are_those_that_were_calibrated_whatever_the_tails():
+    X, y = waves(6000, noise=0)
+    y += 0.2 * np.random.default_rng(0).standard_t(1.8, len(y))  # of infinite variance
+    model = KernelRegressor(form="near", kernel="gaussian", n_components=30, random_state=0)
+    mean, std = model.fit(X[:4000], y[:4000]).predict(X[4000:], return_std=True)
+    inside = np.mean(np.abs(mean - y[4000:]) < 1.96 * std)
+    assert inside == pytest.approx(0.95, abs=0.02)  # .924 by the scale of other rows
+
+
 def test_slopes_of_near_rows_are_those_of_the_function(model):
     X, _ = waves(50, seed=3)
     _, std, slopes, of_slopes = model.predict(X, return_std=True, return_gradient=True)
