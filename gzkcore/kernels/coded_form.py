@@ -27,10 +27,10 @@ def coded_form(kernel: Kernel, rows: Any) -> TileForm | None:
         return None
     form, terms = kernel.tile_form(rows.shape[1]), []
     for term in form or []:
-        factors = [_coded(factor, rows) for factor in term.factors]
+        factors: Any = [_coded(factor, rows) for factor in term.factors]
         if None in factors:
             return None
-        terms.append(Term(tuple(f for f in factors if f is not None), term.weight))
+        terms.append(Term(tuple(factors), term.weight))
     return terms or None
 
 
@@ -41,11 +41,8 @@ def scales_of(kernel: Kernel, rows: CodedRows) -> tuple[Doubles, Doubles]:
     """
     form: Any = kernel.tile_form(rows.shape[1])
     factors = [factor for term in form for factor in term.factors]
-    squares = sum(np.square(_spread(factor, rows)) for factor in factors)
-    scales = np.sqrt(squares)
-    pairs = zip(rows.columns, rows.values, strict=True)
-    gaps = [_gap(values * scales[columns], DIFFERENCE) for columns, values in pairs]
-    return scales[rows.plain], np.array(gaps, dtype=np.float64)
+    scales = np.sqrt(sum(np.square(_spread(factor, rows)) for factor in factors))
+    return scales[rows.plain], np.array(_gaps(rows, scales, DIFFERENCE), dtype=np.float64)
 
 
 def _spread(factor: Factor, rows: CodedRows) -> Doubles:
@@ -59,21 +56,21 @@ def _coded(factor: Factor, rows: CodedRows) -> Factor | None:
     if factor.power is not None or not factor.of_distances:
         return None
     scales = _spread(factor, rows)
-    of_numbers = scales[rows.plain]
-    numbers = np.flatnonzero(of_numbers).tolist()
-    codes: list[int] = []
-    gaps: list[float] = []
-    for group, (columns, values) in enumerate(zip(rows.columns, rows.values, strict=True)):
-        gap = _gap(values * scales[columns], factor.metric)
-        if gap is None:
-            return None
-        if gap:
-            codes.append(rows.plain.size + group)
-            gaps.append(gap)
-    scale = np.concatenate([of_numbers[numbers], np.ones(len(codes))])
-    if not scale.size:  # all rows are alike in its columns
-        numbers, scale = [0], np.zeros(1)
-    return replace(factor, columns=[*numbers, *codes], scale=scale, gaps=gaps)
+    scales, gaps = scales[rows.plain], _gaps(rows, scales, factor.metric)
+    if None in gaps:
+        return None
+    scale = np.concatenate([scales, np.sign(np.array(gaps, dtype=np.float64))])
+    columns = np.flatnonzero(scale)
+    if not columns.size:  # all rows are alike in its columns
+        columns = np.zeros(1, np.intp)
+    own = [gap for gap in gaps if gap]
+    return replace(factor, columns=columns.tolist(), scale=scale[columns], gaps=own)
+
+
+def _gaps(rows: CodedRows, scales: Doubles, metric: int) -> list[float | None]:
+    """Return the gap of each group, see `_gap`, of columns with these scales."""
+    pairs = zip(rows.columns, rows.values, strict=True)
+    return [_gap(values * scales[columns], metric) for columns, values in pairs]
 
 
 def _gap(levels: Doubles, metric: int) -> float | None:

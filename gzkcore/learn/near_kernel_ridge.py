@@ -28,11 +28,9 @@ from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_not_negative, dense
 from gzkcore._util.warn import warn
 from gzkcore.features.base import check_unit
-from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.general import FunctionKernel, Precomputed, as_exact_kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples
-from gzkcore.passes.kernel_passes import PassedRows
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.rows.coded import CodedRows
 from gzkcore.rows.dask import HeldRows
@@ -43,19 +41,18 @@ from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import CONSTANT, LINEAR, Trend, check_trend, parts_of, triangle
 
 from .agop import exact_gradients
-from .regression import Regressor
-from .whole_kernel import check_not_source, others_of, with_slopes
+from .whole_kernel import WithRows, check_not_source, others_of, with_slopes
 
 __all__ = ["NearKernelRidge"]
 
-REMADE = "_near", "_slopes_of", "_order"  # of the rows, where they are needed
+REMADE = "_near", "_trend_of_rows", "_order"  # of the rows, where they are needed
 SMOOTH = "intercept_", "trend_coef_", "smooth_"  # what the trend and the smooth part are made of
 SMOOTH_ROWS = 4096  # `smooth` is fitted to so many rows.
 # The prior scale is estimated from so many rows, or fewer where m^3 of each are more than this.
 SCALE_ROWS, LEAST_SCALE_ROWS, SCALE_COST = 2000, 20, 10**11
 
 
-class NearKernelRidge(WithKernel, Regressor):
+class NearKernelRidge(WithRows):
     """Kernel ridge regression from the nearest rows of each new one, for any number of rows.
 
     For a new row x with the m nearest rows N, by the scaled columns of the kernel, f(x) = k_N(x)^T
@@ -185,16 +182,6 @@ class NearKernelRidge(WithKernel, Regressor):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "X_fit_")
 
-    @property
-    def _target_shape(self) -> tuple[int, ...]:
-        return np.shape(self.intercept_)
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
-        rows = super()._rows(X, y, sample_weight, reset)
-        if reset:
-            self.intercept_ = np.zeros(rows[1].shape[1:])
-        return rows
-
     def _columns(self, X: Any, reset: bool = False) -> Any:
         if isinstance(X, CodedRows):  # of a table, which is checked
             self.n_features_in_ = X.shape[1]
@@ -284,7 +271,7 @@ class NearKernelRidge(WithKernel, Regressor):
 
     def _left(self) -> Doubles:
         """Return what trend and smooth part leave of the targets, (n, n_targets)."""
-        return self._y.reshape(len(self._y), -1) - self._smooth_part(self.X_fit_)
+        return self._y.reshape(len(self._y), -1) - self._subtracted(self.X_fit_)
 
     def _set_scale(self, rng: np.random.Generator) -> None:
         """Estimate the prior scale from rows that are left out one by one."""
@@ -301,14 +288,14 @@ class NearKernelRidge(WithKernel, Regressor):
         errors = self._near.y[some] - mean
         self._scale = (np.square(errors) / variance[:, None]).mean(axis=0)
 
-    def _smooth_part(self, X: Rows) -> Doubles:
+    def _subtracted(self, X: Rows) -> Doubles:
         """Return the values of trend and smooth part, of shape (n, n_targets)."""
         if isinstance(X, HeldRows):
             afar = clone(self)
             vars(afar).update((k, v) for k, v in vars(self).items() if k in SMOOTH)
-            return np.asarray(X.map(afar._smooth_part))
+            return np.asarray(X.map(afar._subtracted))
         if len(parts := parts_of(X)) > 1:
-            return np.concatenate([self._smooth_part(X[part]) for part in parts])
+            return np.concatenate([self._subtracted(X[part]) for part in parts])
         values = np.tile(np.ravel(self.intercept_), (X.shape[0], 1))
         if hasattr(self, "trend_coef_"):
             slopes = self.trend_coef_.reshape(X.shape[1], -1)
@@ -325,8 +312,8 @@ class NearKernelRidge(WithKernel, Regressor):
         return NearRows(self.kernel_, *rows, self.alpha_, self._count, self._order)
 
     @functools.cached_property
-    def _slopes_of(self) -> Trend:
-        """The axes along which the rows tell a slope."""
+    def _trend_of_rows(self) -> Trend:
+        """The trend, with the axes along which the rows tell a slope."""
         return cast(Trend, Trend.of(self._trend, self.X_fit_))
 
     def _outdate(self) -> None:
@@ -436,12 +423,12 @@ class NearKernelRidge(WithKernel, Regressor):
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         X = self._new_rows(X)
         mean, of_unit = self._near.predict(X)
-        mean += self._smooth_part(X)
+        mean += self._subtracted(X)
         if not return_std:
             return mean, None
         variance = of_unit[:, None] * self._scale
         if hasattr(self, "trend_coef_"):
-            variance[self._slopes_of.unknown_at(X)] = np.inf
+            variance[self._trend_of_rows.unknown_at(X)] = np.inf
         return mean, variance
 
     def _new_rows(self, X: Any) -> Rows:

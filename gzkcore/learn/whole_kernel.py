@@ -80,7 +80,24 @@ FITTED_WITH = (
 )  # fmt: skip
 
 
-class WholeKernel(WithKernel, Regressor):
+class WithRows(WithKernel, Regressor):
+    """Base of models that keep the rows of the fit."""
+
+    X_fit_: Rows
+    intercept_: Any  # of the shape of the targets of a row
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
+        rows = super()._rows(X, y, sample_weight, reset)
+        if reset:
+            self.intercept_ = np.zeros(rows[1].shape[1:])
+        return rows
+
+    @property
+    def _target_shape(self) -> tuple[int, ...]:
+        return np.shape(self.intercept_)
+
+
+class WholeKernel(WithRows):
     """Base of models with the whole kernel, f(x) = sum_i dual_coef_i k(x, x_i) + intercept."""
 
     _state = stored(
@@ -105,20 +122,8 @@ class WholeKernel(WithKernel, Regressor):
     random_state: Seed
 
     kernel_: Kernel
-    X_fit_: Rows
     dual_coef_: Doubles
-    intercept_: Any
     trend_coef_: Any
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> PassedRows:
-        rows = super()._rows(X, y, sample_weight, reset)
-        if reset:
-            self.intercept_ = np.zeros(rows[1].shape[1:])
-        return rows
-
-    @property
-    def _target_shape(self) -> tuple[int, ...]:
-        return np.shape(self.intercept_)
 
     @property
     def _names(self) -> Any:

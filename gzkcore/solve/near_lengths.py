@@ -17,6 +17,7 @@ Cost       an evaluation takes BLOCKS SIZE^3 multiply-adds, whatever the number 
 
 import functools
 import math
+import operator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -81,15 +82,16 @@ def learned_near(
     X, some = brought(examples.X, some)
     drawn = replace(examples, X=X)
     first, *others = candidates(kernel) if asks_targets(kernel) else [kernel]
+    loss = operator.attrgetter("loss")
     with limit_blas(1):  # whose bits depend on its threads
         part = drawn.part(first, some)
         best = new = _Lengths.first(part, examples, start, seed).refined(FIRST_BLOCKS)
         for _ in range(1, ROUNDS):
             last, new = new, new.refined(BLOCKS)
-            best = min(best, last, key=_loss)
+            best = min(best, last, key=loss)
             if np.abs(new.point.theta - last.point.theta).max() <= ALIKE:
                 break
-        best, misses = min(best, new, key=_loss), 0
+        best, misses = min(best, new, key=loss), 0
         for other in others:
             new = replace(best, part=drawn.part(other, some)).refined(BLOCKS)
             if new.loss < best.loss:
@@ -152,10 +154,11 @@ class _Lengths:
         45,730 rows of protein, many of which are nearly copies, absolute errors and likelihoods
         preferred lengths that were 2 to 5 % worse on new rows.
         """
-        some = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))[:LEFT_OUT]
-        mean, _ = self.near.left_out(np.sort(some))
+        order = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))
+        some = np.sort(order[:LEFT_OUT])
+        mean, _ = self.near.left_out(some)
         vars(self).pop("near")  # an index as large as the rows, hardly asked again
-        return float((np.abs(self.rows.y[np.sort(some)] - mean) ** 1.5).mean())
+        return float((np.abs(self.rows.y[some] - mean) ** 1.5).mean())
 
     def refined(self, n_blocks: int) -> Self:
         """Return the likeliest lengths of blocks of rows that are near by these."""
@@ -183,10 +186,6 @@ class _Lengths:
         return blocks
 
 
-def _loss(lengths: _Lengths) -> float:
-    return lengths.loss
-
-
 def _asked(blocks: Integers) -> int:
     count: int = blocks.shape[1]
     return math.ceil(count / ONE_IN)
@@ -198,10 +197,9 @@ def _shortened(criterion: ConditionalCriterion, point: SearchPoint) -> SearchPoi
     Where lengths are far too long, the gradient does not lead to the right ones. Each factor is
     also tried with much noise, so that noise is not taken for a rough function.
     """
-    are_lengths = np.arange(point.theta.size) < point.theta.size - 1
     longest = (point.theta[:-1] - criterion.part.low).max(initial=FACTOR)
     thetas = [
-        np.where(are_lengths, point.theta - shift, noise)
+        np.append(point.theta[:-1] - shift, noise)
         for shift in np.arange(0.0, longest, FACTOR)
         for noise in (point.theta[-1], math.log(MUCH))
     ]

@@ -55,18 +55,16 @@ class Columns:
     Attributes
     ----------
     form : list of Term or None
-        Of the kernel on these columns.
+        Of the kernel on numbers and codes.
     gaps : ndarray of shape (n_codes,)
         The squared distances of different codes, the last of the columns in which rows are near.
     """
 
     def __init__(self, kernel: Kernel, rows: Any) -> None:
-        self._kernel, self.gaps = kernel, NO_CODES
-        form = coded_form(kernel, rows)
-        self._rows = rows if form is not None else None
-        if form is None:
+        self._kernel, self._rows, self.gaps = kernel, rows, NO_CODES
+        self.form = coded_form(kernel, rows)
+        if self.form is None:
             return
-        self.form = form
         scales, gaps = scales_of(kernel, rows)
         self._numbers = np.flatnonzero(scales > MATTERS * scales.max(initial=0.0))
         self._codes = rows.plain.size + np.flatnonzero(gaps)
@@ -74,19 +72,19 @@ class Columns:
 
     def of(self, X: Any) -> Doubles:
         """Return the columns of rows by which the kernel compares them."""
-        if self._rows is None:
+        if self.form is None:
             return as_double(dense(X))
         return X.compact if isinstance(X, CodedRows) else self._rows.compacted(as_double(dense(X)))
 
     def pairs(self, columns: Doubles, dtype: Any, like: Pairs | None = None) -> Pairs | None:
         """Return the compiled kernel at pairs of rows, given their columns."""
-        if self._rows is None:
+        if self.form is None:
             return Pairs.of(self._kernel, columns, dtype, like)
         return Pairs.of_form(self.form, columns, dtype, like)
 
     def scaled(self, columns: Doubles) -> Doubles:
         """Return the columns in which rows are near or far, of these columns."""
-        if self._rows is None:
+        if self.form is None:
             return scaled(self._kernel, columns)
         parts = [columns[:, self._numbers] * self._scales, columns[:, self._codes]]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
@@ -206,8 +204,7 @@ class NearRows:
         at = numbers[places]
         old, noise = self.columns.of(self.X[some]), self._noise_of(some)
         if self._one is not None:
-            dtype, one = self._dtype, self._one
-            pairs: Any = [self.columns.pairs(rows, dtype, one) for rows in (X, old)]
+            pairs: Any = [self.columns.pairs(rows, self._dtype, self._one) for rows in (X, old)]
             return given_near(pairs[0], pairs[1], at, self.alpha, noise, self._dtype)
         # The kernel has no accurate table, or too many factors: one row after the other.
         weights, variance = np.empty(places.shape), self.kernel.diag(X) + self.alpha

@@ -8,6 +8,7 @@ part, alpha, the number of near rows.
 
 import functools
 import math
+import operator
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -44,6 +45,8 @@ MORE, MOST_COLUMNS = 1.25, 64
 MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns beside the time.
 OWN = 0.1  # A column with a slope has so much of its spread beside the others.
 ROUGH = 0.5  # The smoothness of products of place and time.
+
+_error = operator.attrgetter("candidate.error")
 
 
 class NearTrial(NamedTuple):
@@ -240,7 +243,3 @@ def _apart(slopes: Integers, X: Any) -> Integers:
     factor, order = qr(columns, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(factor))
     return np.sort(slopes[order[: sizes.size][sizes > OWN * sizes[0]]])
-
-
-def _error(trial: NearTrial) -> float:
-    return trial.candidate.error

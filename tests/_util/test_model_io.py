@@ -364,7 +364,7 @@ NOT_KEPT = {
     "_near": "the fitted rows with their index, which the first prediction makes",
     "_posterior": "the system and draws, which are made again from the rows",
     "_tiles": "the fitted rows in tiles, which the first prediction makes",
-    "_slopes_of": "the axes of a trend, which are made again from the rows",
+    "_trend_of_rows": "the axes of a trend, which are made again from the rows",
     "_start": "solutions of a trend and residuals, which an update computes again",
     "_progress": "tells callbacks how far a fit is",
     "_tables": "of a HarmonicTree, made again where features are asked for",
