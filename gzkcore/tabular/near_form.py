@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.base import clone
 
@@ -55,6 +56,7 @@ class NearTrial(NamedTuple):
     kernel: Kernel  # with the lengths that it learns
     form: Form
     candidate: Candidate  # with what it learned
+    error: float  # on the rows that judged the search, too
 
     def sentence(self) -> str:
         """Return what the model is, in words."""
@@ -99,16 +101,25 @@ class NearForms:
         rng = np.random.default_rng(self._judged.seed)
         levels = [] if self._groups is None else self._groups.levels()
         table, trials = self._table, self._judged.on(self._judged.splits, self._judged.report)
-        _, test = trials.splits[0]
+        test = np.arange(0) if table.may_be_gathered else trials.splits[0][1]
         if table.may_be_gathered:
             table = table.gathered(levels)
             trials.X, trials.Y, trials.weight = table.X, table.Y, table.weight
         elif levels:
             trials.X = CodedRows.of(trials.X, levels)
-        if self._at_random or self._table.may_be_gathered:
-            test = at_most(np.arange(table.n_rows), table.n_rows // FOLDS, rng)
-        trials.splits = [table.all_others(at_most(test, HELD_OUT, rng))]
+        if self._at_random or not test.size:
+            most = min(HELD_OUT, table.n_rows // FOLDS)
+            others = np.setdiff1d(np.arange(table.n_rows), test)
+            test = np.append(test, at_most(others, max(0, most - test.size), rng))
+        trials.splits = [table.all_others(at_most(np.sort(test), HELD_OUT, rng))]
         return trials
+
+    @functools.cached_property
+    def _judged_too(self) -> NDArray[np.bool_]:
+        """Which of the rows held out judged the search, too; of gathered rows all count as such."""
+        _, test = self.trials.splits[0]
+        every = self._table.may_be_gathered
+        return np.isin(test, self._judged.splits[0][1]) | every
 
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
@@ -185,8 +196,11 @@ class NearForms:
         with collected_warnings():  # the final fit warns of the same
             model.fit(part.X, part.y - middle, part.weight)
         errors = model.predict(self.trials.rows(test)).reshape(truth.shape) + middle - truth
-        weight = self.trials.weights(test)
-        error = math.sqrt(np.average(np.square(errors).mean(axis=1), weights=weight))
+        squares, weight = np.square(errors).mean(axis=1), self.trials.weights(test)
+        error, error_there = (
+            math.sqrt(np.average(squares[some], weights=weight[some]))
+            for some in (slice(None), self._judged_too)
+        )
         name = plain_name(model.kernel_)
         if isinstance(kernel, Product):
             name += " of dates"
@@ -195,7 +209,7 @@ class NearForms:
             time.perf_counter() - began, [model.kernel_], n_rows=len(train), slopes=form.slopes,
         )  # fmt: skip
         self.trials.report.candidates.append(candidate)
-        return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate)
+        return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate, error_there)
 
     def _kernels(self) -> list[Kernel]:
         """Return the best kernel of the search, and the same with lengths to be learned.

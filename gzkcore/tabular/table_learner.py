@@ -74,7 +74,7 @@ CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
 SECONDS = 600.0  # The final fit may take so long if no budget is given.
 ENCODED_ROWS = 500  # So many rows tell whether skewed columns are better encoded by logarithms.
 LEARNED_NOTHING = 0.995  # With a larger share of the mean's error, the mean is predicted.
-HARDLY_WORSE = 1.01  # Centres and features take longer than near rows with so many times the error.
+HARDLY_WORSE = 1.02  # Centres and features take longer than near rows with so many times the error.
 FEWEST_FOR_RATE = 100  # Half of fewer rows to fit to don't tell what twice as many would bring.
 APPROXIMATES = (
     "The errors by which it was chosen are those of the whole kernel, which this model "
@@ -365,13 +365,13 @@ class TableLearner(BaseEstimator):
                 if self.form == AUTO
                 else asked_form(self.form, self.n_components, room, trials, best)
             )
-            chosen = NearTrial(best.kernel, form, best)
+            chosen = NearTrial(best.kernel, form, best, best.error)
             if self.form == AUTO and near.may_be_better():
                 other, expected = near.best(), expected_error(trials, best, form, table.n_all)
-                if other.candidate.error < (1.0 if form.is_whole else HARDLY_WORSE) * expected:
+                if other.error < (1.0 if form.is_whole else HARDLY_WORSE) * expected:
                     chosen = other
                     why = (
-                        f"{other.sentence()}. Their error is {other.candidate.error:#.3g}; that of "
+                        f"{other.sentence()}. Their error is {other.error:#.3g}; that of "
                         f"the whole kernel is expected to be {expected:#.3g}."
                     )
         if left_out := room.left_out():

@@ -170,7 +170,8 @@ def judged_by(errors):
 
     def tried(kernel, form, _):
         error = errors(form.alpha, form.near)
-        return near_form.NearTrial(kernel, form, Candidate("", kernel, form.alpha, error))
+        candidate = Candidate("", kernel, form.alpha, error)
+        return near_form.NearTrial(kernel, form, candidate, error)
 
     search._tried = tried
     return search
