@@ -73,7 +73,7 @@ class NearForms:
     table : TableRows
         Those of a source are gathered; of a Dask collection those drawn are tried.
     trials : Trials
-        By which `best` was chosen: some of its held-out rows are held out here too.
+        By which `best` was chosen. Their held-out rows are held out here, unless any may be.
     best : Candidate
     groups : Groups or None
         None: all columns have one length.
@@ -97,7 +97,7 @@ class NearForms:
 
     @functools.cached_property
     def trials(self) -> Trials:
-        """Trials of the rows that the first split holds out, given all others of the table."""
+        """Trials of some held-out rows, given all others of the table."""
         rng = np.random.default_rng(self._judged.seed)
         levels = [] if self._groups is None else self._groups.levels()
         table, trials = self._table, self._judged.on(self._judged.splits, self._judged.report)
@@ -123,16 +123,12 @@ class NearForms:
 
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
-        table = self._table
+        table, groups = self._table, self._groups
+        if groups is None or self._only is not None or table.in_passes:
+            return False
+        n_columns = table.X.shape[1] - sum(index.size - 1 for index in groups.levels())
         more = table.n_rows > MORE * self._judged.every().size
-        here = self._only is None and not table.in_passes and self._groups is not None
-        return more and here and self._n_columns <= MOST_COLUMNS
-
-    @property
-    def _n_columns(self) -> int:
-        """The number of columns in which rows are near or far: a category is one."""
-        of_levels = [] if self._groups is None else self._groups.levels()
-        return int(self._table.X.shape[1] - sum(index.size - 1 for index in of_levels))
+        return bool(more and n_columns <= MOST_COLUMNS)  # a category is one column
 
     def best(self, count: int | None = None) -> NearTrial:
         """Return the model whose error on held-out rows is least; with so many near rows."""
