@@ -204,6 +204,7 @@ def fit(
     table = open_table(data, reading)
     table.require([target])
     learner = _learner_options(whole, centers, features, near, kernel, gamma, seconds, memory, seed)
+    learner["temp_folder"] = model.parent
     by = TestBy(test_last, test_groups, test_gaps)
     by.check(target, test_fraction)
     table.require([*by.columns, *([weights] if weights else [])])

@@ -4,16 +4,21 @@ Each group is a column of codes and a table of its values, so that a row of 14 c
 of text, takes 46 bytes and not the 2,040 of 255 encoded numbers.
 """
 
+import contextlib
 import functools
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.state import doubles, floats, ints, sequence, stored
 from gzkcore._util.typing import Doubles, Floats, Integers
+
+PART = 1 << 16  # More rows chosen of mapped ones are mapped, too; so many are written at a time.
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class CodedRows:
     plain: Integers  # (p,): the columns of numbers,
     columns: Sequence[Integers]  # and those of each group,
     values: Sequence[Doubles]  # which have these values, by code; -1: zeros
+    folder: Any = None  # where numbers and codes are mapped; None: they are in memory
 
     @classmethod
     def of(cls, X: Doubles, columns: Sequence[Integers]) -> "CodedRows":
@@ -73,11 +79,32 @@ class CodedRows:
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, tuple):
             return self[rows[0]].columns_of(np.asarray(rows[1]))
+        if self.folder is not None and not isinstance(rows, slice) and len(rows) > PART:
+            return self.joined(self[some] for some in np.split(rows, range(PART, len(rows), PART)))
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
+    def joined(self, parts: Iterable["CodedRows"]) -> "CodedRows":
+        """Return rows with the codes of these put together, mapped if there is a folder."""
+        if self.folder is None:
+            numbers, codes = zip(*((part.numbers, part.codes) for part in parts), strict=True)
+            return replace(self, numbers=np.concatenate(numbers), codes=np.concatenate(codes))
+        both = mapped((part._records() for part in parts), self.folder)
+        return replace(self, numbers=np.asarray(both["numbers"]), codes=np.asarray(both["codes"]))
+
+    def _records(self) -> NDArray[np.void]:
+        """Return the numbers and the codes of each row together."""
+        both = {"numbers": self.numbers, "codes": self.codes}
+        records = np.empty(len(self), [(k, part.dtype, part.shape[1:]) for k, part in both.items()])
+        for name, part in both.items():
+            records[name] = part
+        return records
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"folder": None}
+
     def copy(self) -> Self:
-        """Return rows that share no numbers with these."""
-        return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
+        """Return these rows, whose numbers nobody changes."""
+        return self
 
     @property
     def compact(self) -> Doubles:
@@ -121,3 +148,33 @@ class CodedRows:
             part = np.ascontiguousarray(X[:, index], dtype=np.float64)
             codes[:, number] = [known.get(row.tobytes(), -1) for row in part]
         return codes
+
+
+def mapped(parts: Iterable[NDArray[Any]], folder: str | os.PathLike[str]) -> NDArray[Any]:
+    """Return arrays put together, mapped from a file in `temp_folder`.
+
+    The file has no name: it is gone as soon as nothing maps it, however the process ends.
+    """
+    with temporary_file(folder) as file:
+        for part in parts:
+            with _in_temp_folder(folder):
+                file.write(part.data)
+                file.flush()
+        return np.memmap(file, part.dtype, "r")
+
+
+def temporary_file(folder: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file without a name in `temp_folder`."""
+    with _in_temp_folder(folder):
+        return tempfile.TemporaryFile(dir=folder)
+
+
+@contextlib.contextmanager
+def _in_temp_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(
+            f"temp_folder={os.fspath(folder)!r} takes no rows ({error.strerror}); name another "
+            "folder"
+        ) from None

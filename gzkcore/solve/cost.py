@@ -22,7 +22,7 @@ from gzkcore._util.wording import counted, plain, seconds_told
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import as_double
 from gzkcore.passes.tiles import ALL_SUMS_BYTES, FEATURES_BYTES
-from gzkcore.rows.survey import SAMPLE_ROWS
+from gzkcore.rows.survey import SAMPLE_ROWS, sample_size
 
 from .centers import IN_MEMORY_BYTES, MOST_SAMPLE, PART_ROWS, ROOTS
 from .near_landmarks import LANDMARKS_SEEN
@@ -49,6 +49,8 @@ VECTORS = 12
 LANES, ENTRY = 16, 4 + 8
 # An entry of a row takes so many bytes: itself, and in the tiles of both precisions.
 COPIES = 8 + 8 + 4
+# Near rows take so many copies in single precision, of which so many may be mapped.
+NEAR_COPIES, MAPPED = 4, 2
 # A preconditioner takes, while it is computed, so many bytes of tiles, and so many matrices as
 # large as its factor.
 TILES, FACTORS = 1 << 24, 5
@@ -153,12 +155,18 @@ class Room:
         needed = whole_bytes(self.n_rows, self._dim, self._n_targets, held, gathered=self._gathered)
         return self._has("whole", "the whole kernel", needed)
 
-    def near(self) -> bool:
-        """Say whether there is room for the rows and their scaled columns, in single precision."""
-        return self._has("near", "near rows", self.n_rows * (8 * self._dim + 8 * self._n_targets))
+    def near(self, *, mapped: bool = False) -> bool:
+        """Say whether there is room for the rows, unless they are mapped, and for their tree."""
+        held = 4 * self._dim * (NEAR_COPIES - mapped * MAPPED) + 8 * VECTORS * self._n_targets
+        return self._has("near", "near rows", self.n_rows * held)
 
     def centers(self, most: int, fewest: int) -> int:
-        """Return the number of centres that there is room for; 0 below the fewest."""
+        """Return the number of centres that there is room for; 0 below the fewest.
+
+        Those of a source are some of its sample.
+        """
+        if self._gathered:
+            most = min(most, max(fewest, sample_size(self._dim)))
         return self._largest(
             "centres", most, fewest,
             lambda count: centers_bytes(self.n_rows, self._dim, self._n_targets, count),

@@ -43,7 +43,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     Parameters
     ----------
-    budget, form, n_components, kernel, max_memory, missing, columns, cv, random_state
+    budget, form, n_components, kernel, max_memory, temp_folder, missing, columns, cv, random_state
         As for `KernelRegressor`.
 
     Attributes

@@ -56,9 +56,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     form : {"auto", "whole", "centers", "features", "near"}, default="auto"
         What the model is: ridge regression with the whole kernel, with the kernel at some rows
         (centres), on features, or from the nearest rows of each new one (`NearKernelRidge`). "auto"
-        chooses by error, budget and memory; near rows are tried of some 10,000 rows or more in
-        memory. Another form is used however long it takes; if memory does not allow it, `fit`
-        raises a ValueError.
+        chooses by error, budget and memory; near rows are tried of some 10,000 rows or more, of
+        sources up to 2,097,152. Another form is used however long it takes; if memory does not
+        allow it, `fit` raises a ValueError.
     n_components : int, optional
         >= 1, the number of centres, features or near rows; other forms ignore it. None: a quarter
         of the rows as centres, up to 20,000; 4,096 features; 50 to 300 near rows. Fewer centres or
@@ -74,6 +74,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         that time. If the whole kernel needs more, centres or features are used, as many as fit. If
         even these need more, `fit` raises a ValueError. It is `--memory` of the command. Choosing
         the settings takes a few hundred megabytes, for any number of rows.
+    temp_folder : str or path, optional
+        The folder of temporary files for the encoded rows of a source or memory map, of which near
+        rows are chosen: up to three times 4 bytes a number. The model maps them, and its file has
+        them. None: they are in memory. The command uses the folder of `--model`.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     columns : dict, optional
@@ -123,9 +127,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     8,192 columns) and adds up the targets. These rows determine the encoding, the kernel, alpha and
     the standard deviations; values that are missing or vary only in other rows are not noticed. The
     final fit reads all rows: features and centres in passes that keep only sums, the whole kernel
-    by collecting the encoded rows in memory, if `max_memory` has room for them. If all rows are
-    drawn, the fit is the same as for one array. With groups, or a splitter as `cv`, a memory map is
-    copied into memory.
+    by collecting the encoded rows in memory, if `max_memory` has room for them. Near rows collect
+    them there or in `temp_folder`, and are chosen by all of them. If all rows are drawn, the fit is
+    the same as for one array. With groups, or a splitter as `cv`, a memory map is copied into
+    memory.
 
     Examples
     --------

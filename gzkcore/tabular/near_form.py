@@ -43,6 +43,7 @@ HELD_OUT = 5000  # So many rows are held out at most.
 ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on.
 # Near rows are tried of a table with so many times the rows of the search, and of so many columns.
 MORE, MOST_COLUMNS = 1.25, 64
+MOST_IN_PASSES = 1 << 21  # Sources of more rows, where trials take many minutes, must ask for it.
 MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns beside the time.
 OWN = 0.1  # A column with a slope has so much of its spread beside the others.
 ROUGH = 0.5  # The smoothness of products of place and time.
@@ -81,6 +82,8 @@ class NearForms:
         The only kernel to try.
     at_random : bool
         Each row may be held out by itself.
+    folder : path, optional
+        Where rows of a source are mapped from; None: memory.
     """
 
     def __init__(
@@ -91,7 +94,9 @@ class NearForms:
         groups: Groups | None,
         only: Kernel | None,
         at_random: bool,
+        folder: Any = None,
     ) -> None:
+        self._folder = folder
         self._table, self._judged, self._best = table, trials, best
         self._groups, self._only, self._at_random = groups, only, at_random
 
@@ -103,7 +108,7 @@ class NearForms:
         table, trials = self._table, self._judged.on(self._judged.splits, self._judged.report)
         test = np.arange(0) if table.may_be_gathered else trials.splits[0][1]
         if table.may_be_gathered:
-            table = table.gathered(levels)
+            table = table.gathered(levels, self._folder)
             trials.X, trials.Y, trials.weight = table.X, table.Y, table.weight
         elif levels:
             trials.X = CodedRows.of(trials.X, levels)
@@ -124,10 +129,11 @@ class NearForms:
     def may_be_better(self) -> bool:
         """Say whether near rows may predict better than the rows of the search do."""
         table, groups = self._table, self._groups
-        if groups is None or self._only is not None or table.in_passes:
+        here = not table.in_passes or (table.may_be_gathered and table.n_all <= MOST_IN_PASSES)
+        if groups is None or self._only is not None or not here:
             return False
         n_columns = table.X.shape[1] - sum(index.size - 1 for index in groups.levels())
-        more = table.n_rows > MORE * self._judged.every().size
+        more = table.n_all > MORE * self._judged.every().size
         return bool(more and n_columns <= MOST_COLUMNS)  # a category is one column
 
     def best(self, count: int | None = None) -> NearTrial:

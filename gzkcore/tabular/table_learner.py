@@ -48,6 +48,7 @@ from gzkcore.kernels.shift_invariant import Matern, ShiftInvariantKernel
 from gzkcore.learn.classification import places_of
 from gzkcore.learn.held_out import is_number_of_folds
 from gzkcore.passes.streams import map_rows
+from gzkcore.rows.coded import temporary_file
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
@@ -117,6 +118,7 @@ class TableLearner(BaseEstimator):
         n_components: int | None = None,
         kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
+        temp_folder: str | os.PathLike[str] | None = None,
         missing: str = "impute",
         columns: Mapping[Any, Any] | None = None,
         cv: Any = None,
@@ -127,6 +129,7 @@ class TableLearner(BaseEstimator):
         self.n_components = n_components
         self.kernel = kernel
         self.max_memory = max_memory
+        self.temp_folder = temp_folder
         self.missing = missing
         self.columns = columns
         self.cv = cv
@@ -155,8 +158,8 @@ class TableLearner(BaseEstimator):
         save(self, path)
 
     def _to_data(self) -> dict[str, Any]:
-        """Leave out splitters and rows, which no file holds and no prediction needs."""
-        return {} if is_number_of_folds(self.cv) else {"cv": None}
+        """Leave out splitters, rows and folders, which no prediction needs."""
+        return {"temp_folder": None} | ({} if is_number_of_folds(self.cv) else {"cv": None})
 
     @property
     def report_(self) -> Report:
@@ -242,6 +245,8 @@ class TableLearner(BaseEstimator):
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
         if self.max_memory is not None:
             bytes_of("max_memory", self.max_memory)
+        if self.temp_folder is not None:
+            temporary_file(self.temp_folder).close()
         check_choice("form", self.form, FORMS)
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1)
@@ -353,9 +358,11 @@ class TableLearner(BaseEstimator):
         """
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
-        near = NearForms(table, trials, best, groups, kernel, table.at_random(self.cv))
+        at_random, folder = table.at_random(self.cv), self.temp_folder
+        near = NearForms(table, trials, best, groups, kernel, at_random, folder)
+        mapped = table.in_passes and (folder is not None or not table.may_be_gathered)
         if self.form == NEAR:
-            if not room.near():
+            if not room.near(mapped=mapped):
                 raise room.too_little()
             chosen: Any = near.best(self.n_components)
             why = f"{chosen.sentence()}, as asked for."
@@ -366,7 +373,7 @@ class TableLearner(BaseEstimator):
                 else asked_form(self.form, self.n_components, room, trials, best)
             )
             chosen = NearTrial(best.kernel, form, best, best.error)
-            if self.form == AUTO and near.may_be_better():
+            if self.form == AUTO and near.may_be_better() and room.near(mapped=mapped):
                 other, expected = near.best(), expected_error(trials, best, form, table.n_all)
                 if other.error < (1.0 if form.is_whole else HARDLY_WORSE) * expected:
                     chosen = other

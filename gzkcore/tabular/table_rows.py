@@ -1,7 +1,7 @@
 """The encoded rows that a kernel is chosen on, and how they are split."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -59,7 +59,7 @@ class TableRows:
         self._used = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
         if len(X):
             check_some_weight(self._used.size)
-        some = slice(None) if weight is None else self._used
+        some = slice(None) if self._used.size == len(X) else self._used
         self.X, self.Y = X[some], Y[some]
         self._labels = None if labels is None else labels[self._used]
         self._groups = None if numbered is None else numbered[self._used]
@@ -87,17 +87,25 @@ class TableRows:
         """Whether all rows are read in passes in this process."""
         return self._whole is not None and not hasattr(self._whole.source, "reduce_each")
 
-    def gathered(self, levels: Sequence[Integers]) -> "TableRows":
-        """Return all rows in memory: codes for groups of columns, other numbers in single."""
-        few, whole = CodedRows.of(self.X, levels), cast(EncodedTable, self._whole)
-        parts = [(few.coded(X), Y, weight) for X, Y, weight in whole]
-        rows, Y, weights = zip(*parts, strict=True)
-        numbers = np.concatenate([part.numbers for part in rows])
-        X: Any = replace(few, numbers=numbers, codes=np.concatenate([part.codes for part in rows]))
+    def gathered(self, levels: Sequence[Integers], folder: Any) -> "TableRows":
+        """Return all rows: codes for groups of columns, other numbers in single precision.
+
+        They are in memory, or mapped from a file in a folder.
+        """
+        few, rest = replace(CodedRows.of(self.X, levels), folder=folder), []
+
+        def coded() -> Iterator[CodedRows]:
+            for X, Y, weight in cast(EncodedTable, self._whole):
+                used = slice(None) if weight is None else np.flatnonzero(weight)
+                rest.append((Y[used], None if weight is None else weight[used]))
+                yield few.coded(X[used])
+
+        X: Any = few.joined(coded())
+        Y, weights = zip(*rest, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
         table = TableRows(X, np.concatenate(Y), None, weight, None)
         if self.holds_copies_together:
-            table._groups = copies_of(X[table._used].compact, table.Y)
+            table._groups = copies_of(X.compact, table.Y)
         return table
 
     def take(self, X: Any, Y: Doubles, weight: Doubles | None) -> None:

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows import files as tables
 from gzkcore.rows.frames import Frame
+from gzkcore.tabular import table_passes
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -119,6 +121,24 @@ def test_rows_beyond_memory_are_read_in_passes(capsys, plain, monkeypatch):
     assert "of 500 rows" in " ".join(result["notes"])
     assert "in passes" in " ".join(result["notes"])
     assert result["methods"][0]["r2"] > 0.5
+
+
+@pytest.mark.slow
+def test_near_rows_that_are_read_in_passes_are_mapped_beside_the_model(capsys, plain, monkeypatch):
+    write("data.csv", plain)
+    read_frame, opened, folders = frame_rows.read_frame, tempfile.TemporaryFile, []
+    monkeypatch.setattr(frame_rows, "read_frame", lambda *given: read_frame(*given[:3], 1e4, 0))
+    monkeypatch.setattr(table_passes, "DRAWN_ROWS", 200)
+    monkeypatch.setattr(
+        tempfile, "TemporaryFile", lambda **named: folders.append(named["dir"]) or opened(**named)
+    )
+    Path("models").mkdir()
+    options = ["--target", "y", "--kernel", "matern", "--near", "20", "--model", "models/a.gzk"]
+    run(capsys, "fit", "data.csv", *options)
+    assert len(folders) > 1
+    assert {*folders} == {Path("models")}
+    assert [path.name for path in Path("models").iterdir()] == ["a.gzk"]
+    assert load("models/a.gzk").temp_folder is None
 
 
 def test_in_a_pass_a_value_of_another_kind_is_named(plain):

@@ -51,6 +51,8 @@ def test_there_are_as_many_centres_and_features_as_there_is_room_for():
     assert room(1e8).centers(20_000, 4096) == 0
     assert room(1e12).centers(2000, 4096) == 0
     assert room(1e12).features(4096, 256) == 4096
+    assert room(1e12, gathered=True).centers(20_000, 4096) == 1 << 14  # of the sample of a source
+    assert room(1e12, gathered=True).centers(20_000, 20_000) == 20_000  # which is refused
     given = features_bytes(100_000, 8, 1000)
     assert 256 < room(given).features(4096, 256) <= 1000
     assert room(1e6).features(4096, 256) == 0

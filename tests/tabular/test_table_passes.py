@@ -1,5 +1,8 @@
 """Tables that are read in passes: what is drawn, what is encoded, and fits to sources."""
 
+import os
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +10,9 @@ from scipy import sparse
 
 from gzkcore import KernelClassifier, KernelRegressor, TableEncoder, load
 from gzkcore.learn import near_kernel_ridge
+from gzkcore.rows import coded
 from gzkcore.solve import near_lengths
-from gzkcore.tabular import form, near_form, table_passes
+from gzkcore.tabular import form, near_form, table_learner, table_passes
 from gzkcore.tabular.kernel_regressor import _columns_of_targets
 from gzkcore.tabular.table_passes import EncodedTable, draw, source_of, stack_tables
 from gzkcore.tabular.trials import Trials
@@ -18,6 +22,7 @@ from gzkcore.tabular.trials import Trials
 def drawn_200(monkeypatch):
     monkeypatch.setattr(table_passes, "DRAWN_ROWS", 200)
     monkeypatch.setattr(form, "MOST_FEATURES", 50)
+    monkeypatch.setattr(near_form, "MOST_IN_PASSES", 0)
 
 
 def wave(n=600, seed=0):
@@ -225,6 +230,75 @@ def test_near_rows_of_a_source_are_all_of_its_rows(weighted, tmp_path, monkeypat
     assert errors[0] < 1.05 * errors[1] < 0.16
     model.save(tmp_path / "model.gzk")
     np.testing.assert_array_equal(load(tmp_path / "model.gzk").predict(new), model.predict(new))
+
+
+@pytest.fixture
+def _few_in_memory(monkeypatch):
+    monkeypatch.setattr(near_lengths, "BLOCKS", 25)
+    monkeypatch.setattr(near_form, "ROWS_FOR_SMOOTH", 1000)
+    monkeypatch.setattr(near_kernel_ridge, "SMOOTH_ROWS", 200)
+    monkeypatch.setattr(coded, "PART", 300)
+
+
+@pytest.mark.usefixtures("drawn_200", "_few_in_memory")
+@pytest.mark.filterwarnings("ignore:column 'kind' has levels that the fit did not see")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_in_a_folder_predict_the_same(weighted, tmp_path):
+    X, y = streets()
+    arrays = (X, y, np.arange(1500) % 4) if weighted else (X, y)
+    batches = [tuple(a[i : i + 400] for a in arrays) for i in range(0, 1500, 400)]
+    model, mapped = (near(temp_folder=folder).fit(batches) for folder in (None, tmp_path))
+    new, _ = streets(seed=1)
+    wanted = model.predict(new, return_std=True)
+    assert mapped.model_.X_fit_.folder == tmp_path
+    np.testing.assert_array_equal(mapped.predict(new, return_std=True), wanted)
+    assert not [*tmp_path.iterdir()]
+    mapped.save(tmp_path / "model.gzk")
+    for again in (load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(mapped))):
+        np.testing.assert_array_equal(again.predict(new, return_std=True), wanted)
+        assert again.model_.X_fit_.folder is None
+    assert load(tmp_path / "model.gzk").temp_folder is None
+
+
+@pytest.mark.usefixtures("drawn_200")
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileNotFoundError("the source broke")])
+def test_nothing_stays_in_the_folder_after_an_error(error, tmp_path, monkeypatch):
+    written = []
+
+    def in_folder(folder):
+        written.append(temporary_file(folder))
+        return written[-1]
+
+    def broken(of, X, *others):
+        if len(written) > 1 and os.fstat(written[-1].fileno()).st_size:
+            raise error
+        return encoded(of, X, *others)
+
+    encoded, temporary_file = EncodedTable.encoded, coded.temporary_file
+    monkeypatch.setattr(EncodedTable, "encoded", broken)
+    monkeypatch.setattr(coded, "temporary_file", in_folder)
+    monkeypatch.setattr(table_learner, "temporary_file", in_folder)
+    with pytest.raises(type(error)) as raised:
+        near(temp_folder=tmp_path).fit(cut(*wave()))
+    assert raised.value is error
+    assert written[-1].closed
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_that_takes_no_rows_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"temp_folder='.*none' takes no .*; name another"):
+        near(temp_folder=tmp_path / "none").fit(*wave())
+    read_only = tmp_path / "read_only"
+    read_only.mkdir(0o500)
+    if not os.access(read_only, os.W_OK):  # of root it is none
+        with pytest.raises(PermissionError, match=r"temp_folder=.*read_only' takes no rows"):
+            near(temp_folder=read_only).fit(*wave())
+
+    class Full:
+        data = property(lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"row"))
+
+    with pytest.raises(OSError, match=r"temp_folder='.*' takes no rows \(No space left on device"):
+        coded.mapped([Full()], tmp_path)
 
 
 @pytest.mark.usefixtures("drawn_200")
