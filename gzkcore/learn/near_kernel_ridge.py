@@ -1,6 +1,7 @@
 """Kernel ridge regression from the nearest rows of each new one, for any number of rows."""
 
 import contextlib
+import copy
 import functools
 from typing import Any, Self, cast
 
@@ -310,6 +311,16 @@ class NearKernelRidge(WithRows):
         """The rows, with their index."""
         rows = self.X_fit_, self._left(), self._noise
         return NearRows(self.kernel_, *rows, self.alpha_, self._count, self._order)
+
+    def _with(self, alpha: float, count: int) -> Self:
+        """Return a copy with another alpha and number of near rows, by the same index.
+
+        It has the same scale, which is not estimated again.
+        """
+        other = copy.copy(self)
+        other.alpha_, other._count = alpha, count
+        other._near = self._near.given(alpha, count)
+        return other
 
     @functools.cached_property
     def _trend_of_rows(self) -> Trend:

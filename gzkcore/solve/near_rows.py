@@ -146,6 +146,12 @@ class NearRows:
         if self._one is None:
             self.columns = Columns(kernel, None)
 
+    def given(self, alpha: float, count: int) -> "NearRows":
+        """Return the regression with another alpha, from so many near rows, by the same index."""
+        other = NearRows(self.kernel, self.X, self.y, self.noise, alpha, count)
+        other._index = self._index
+        return other
+
     @functools.cached_property
     def _index(self) -> Any:
         """A tree of the rows, or a source of trees that workers hold."""

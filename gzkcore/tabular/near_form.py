@@ -8,11 +8,10 @@ part, alpha, the number of near rows.
 
 import functools
 import math
-import operator
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,9 @@ from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import FOLDS, at_most
 from gzkcore.learn.kernel_ridge import KernelRidge
-from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS
+from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS, NearKernelRidge
 from gzkcore.rows.coded import CodedRows
+from gzkcore.solve.training_rows import TrainingRows
 
 from .extrapolation import slopes_of, to_learn
 from .form import Form
@@ -48,8 +48,6 @@ MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns
 OWN = 0.1  # A column with a slope has so much of its spread beside the others.
 ROUGH = 0.5  # The smoothness of products of place and time.
 
-_error = operator.attrgetter("candidate.error")
-
 
 class NearTrial(NamedTuple):
     """A model of near rows that was tried."""
@@ -58,6 +56,7 @@ class NearTrial(NamedTuple):
     form: Form
     candidate: Candidate  # with what it learned
     error: float  # on the rows that judged the search, too
+    model: Any = None  # of near rows, all but those held out
 
     def sentence(self) -> str:
         """Return what the model is, in words."""
@@ -140,15 +139,13 @@ class NearForms:
         """Return the model whose error on held-out rows is least; with so many near rows."""
         numbers = NUMBERS if count is None else (min(count, len(self.trials.splits[0][0])),)
         plain = Form(self._best.alpha, self.trials.seed, near=numbers[0])
-        found = [self._tried(kernel, plain, self._best.kernel) for kernel in self._kernels()]
-        best = min(found, key=_error)
+        best = self._least(None, self._kernels(), plain, self._best.kernel)
         slopes = None if self._groups is None else slopes_of(self._groups, self.trials.X)
         if slopes is not None:
             slopes = _apart(slopes, self.trials.X)
             beside = replace(plain, slopes=slopes)
             kernels = [self._again(best), *self._products()]
-            found += [self._tried(kernel, beside, best.candidate.kernel) for kernel in kernels]
-            best = min(found, key=_error)
+            best = self._least(best, kernels, beside, best.candidate.kernel)
         narrow = self.trials.X.shape[1] <= MOST_COLUMNS
         if len(self.trials.splits[0][0]) >= ROWS_FOR_SMOOTH and narrow:
             smooth = KernelRidge(
@@ -156,8 +153,7 @@ class NearForms:
                 random_state=self.trials.seed,
             )  # fmt: skip
             rest = replace(plain, smooth=smooth)
-            found += [self._tried(kernel, rest, self._best.kernel) for kernel in self._kernels()]
-            best = min(found, key=_error)
+            best = self._least(best, self._kernels(), rest, self._best.kernel)
         return self._adjusted(best, numbers)
 
     def _adjusted(self, best: NearTrial, numbers: Sequence[int]) -> NearTrial:
@@ -173,31 +169,42 @@ class NearForms:
         """Try values of a part of the form, one after the other, as long as the error falls."""
         for value in values:
             form = replace(best.form, **{part: value})
-            other = self._tried(best.candidate.kernel, form, None)
+            other = self._trial(best.kernel, form, best.model._with(form.alpha, form.near))
             if other.candidate.error > WORTH_A_STEP * best.candidate.error:
                 break
             best = other
         return best
 
-    def _tried(self, kernel: Kernel, form: Form, start: Kernel | None) -> NearTrial:
-        """Judge a form, with lengths and alpha that are learned from those of a kernel on.
+    def _least(
+        self, best: NearTrial | None, kernels: Sequence[Kernel], form: Form, start: Kernel
+    ) -> NearTrial:
+        """Return the best of a model and those of some kernels.
 
-        None: both are known.
+        Their lengths and alpha are learned from those of a kernel on.
         """
+        train, _ = self.trials.splits[0]
+        for kernel in kernels:
+            part, model = self.trials.part(train), form.learner(kernel, self._groups)
+            model._start = column_scales(start, self.trials.X.shape[1])
+            part.y = part.y - self.trials.mean(train)
+            other = self._trial(kernel, form, model, part)
+            if best is None or other.candidate.error < best.candidate.error:
+                best = other
+        return cast(NearTrial, best)
+
+    def _trial(
+        self, kernel: Kernel, form: Form, model: NearKernelRidge, rows: TrainingRows | None = None
+    ) -> NearTrial:
+        """Judge a form by the predictions of a model, which may have to be fitted to rows first."""
         began, ((train, test),) = time.perf_counter(), self.trials.splits
-        part, truth = self.trials.part(train), self.trials.Y[test]
-        middle = self.trials.mean(train)
         beside = ", beside a smooth part" if form.smooth is not None else ""
         what = f"{form.near} near rows{beside}"
         self.trials.on_progress("choosing", None, what)
-        if start is None:
-            model = form.model(kernel, len(train))
-        else:
-            model = form.learner(kernel, self._groups)
-            model._start = column_scales(start, self.trials.X.shape[1])
-        with collected_warnings():  # the final fit warns of the same
-            model.fit(part.X, part.y - middle, part.weight)
-        errors = model.predict(self.trials.rows(test)).reshape(truth.shape) + middle - truth
+        if rows is not None:
+            with collected_warnings():  # the final fit warns of the same
+                model.fit(rows.X, rows.y, rows.weight)
+        truth = self.trials.Y[test] - self.trials.mean(train)
+        errors = model.predict(self.trials.rows(test)).reshape(truth.shape) - truth
         squares, weight = np.square(errors).mean(axis=1), self.trials.weights(test)
         error, error_there = (
             math.sqrt(np.average(squares[some], weights=weight[some]))
@@ -211,7 +218,8 @@ class NearForms:
             time.perf_counter() - began, [model.kernel_], n_rows=len(train), slopes=form.slopes,
         )  # fmt: skip
         self.trials.report.candidates.append(candidate)
-        return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate, error_there)
+        form = replace(form, alpha=model.alpha_)
+        return NearTrial(kernel, form, candidate, error_there, model)
 
     def _kernels(self) -> list[Kernel]:
         """Return the best kernel of the search, and the same with lengths to be learned.

@@ -168,12 +168,13 @@ def judged_by(errors):
     """Return a search whose models have these errors, by (alpha, number of near rows)."""
     search = NearForms(None, None, None, None, None, True)
 
-    def tried(kernel, form, _):
+    def judged(kernel, form, _):
         error = errors(form.alpha, form.near)
         candidate = Candidate("", kernel, form.alpha, error)
-        return near_form.NearTrial(kernel, form, candidate, error)
+        model = SimpleNamespace(_with=lambda *_: None)
+        return near_form.NearTrial(kernel, form, candidate, error, model)
 
-    search._tried = tried
+    search._trial = judged
     return search
 
 
@@ -185,11 +186,11 @@ def test_alpha_and_the_number_of_near_rows_change_as_long_as_the_error_falls():
         return 1 + (np.log10(alpha) + 1) ** 2 + 1 / near
 
     search = judged_by(errors)
-    first = search._tried(None, Form(1e-2, 0, near=50), None)
+    first = search._trial(None, Form(1e-2, 0, near=50), None)
     best = search._adjusted(first, (50, 150, 300))
     assert (round(np.log10(best.form.alpha), 2), best.form.near) == (-1, 300)
     assert tried == [(-2, 50), (-1.5, 50), (-1, 50), (-0.5, 50), (-1, 150), (-1, 300)]
-    down = search._adjusted(search._tried(None, Form(1e0, 0, near=50), None), (50,))
+    down = search._adjusted(search._trial(None, Form(1e0, 0, near=50), None), (50,))
     assert round(np.log10(down.form.alpha), 2) == -1
 
 
