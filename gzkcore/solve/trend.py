@@ -68,12 +68,9 @@ class Trend:
     @classmethod
     def along(cls, places: Integers, X: Rows) -> "Trend":
         """Return the trend along some columns of rows."""
-        first = dense(X[:1][:, places]).astype(np.float64)
         with limit_blas(1):  # whose bits depend on its threads
-            root = triangle(_with_ones(dense(X[part][:, places]) - first) for part in parts_of(X))
-            means = first[0] + root[0, 1:] / root[0, 0]
-            varies, root = root[:, 1:].any(axis=0), root[1:, 1:] / np.sqrt(X.shape[0])
-            scales = np.where(varies, np.linalg.norm(root, axis=0), np.inf)
+            means, root = means_and_triangle(X, places)
+            scales = np.where(root.any(axis=0), np.linalg.norm(root, axis=0), np.inf)
             _, sizes, axes = np.linalg.svd(root / scales)
         rank = int(np.count_nonzero(sizes > ROUNDING * sizes.max(initial=0.0)))
         turn = axes[:rank].T / scales[:, None] / sizes[:rank]
@@ -117,6 +114,13 @@ def _with_ones(columns: Doubles) -> Doubles:
 def parts_of(X: Rows) -> list[slice]:
     """Return the rows that are worked on at a time."""
     return [slice(start, start + PART) for start in range(0, X.shape[0], PART)]
+
+
+def means_and_triangle(X: Rows, places: Integers) -> tuple[Doubles, Doubles]:
+    """Return the means of some columns, and the factor R of these less their means over sqrt(n)."""
+    first = dense(X[:1][:, places]).astype(np.float64)
+    root = triangle(_with_ones(dense(X[part][:, places]) - first) for part in parts_of(X))
+    return first[0] + root[0, 1:] / root[0, 0], root[1:, 1:] / np.sqrt(X.shape[0])
 
 
 def triangle(parts: Iterable[Doubles]) -> Doubles:

@@ -228,8 +228,8 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
 def slopes_of(groups: Groups, X: Doubles) -> Integers | None:
     """Return the columns of a linear trend, those of numbers and dates that vary; None of none."""
     slopes = np.sort(np.append(groups.columns_of("number"), groups.columns_of("date")))
-    slopes = slopes[np.ptp(X[:, slopes], axis=0) > 0]
-    return slopes if slopes.size else None
+    varies = [place for place in slopes if np.ptp(X[:, [place]]) > 0]  # all may be too many numbers
+    return np.array(varies) if varies else None
 
 
 def to_learn(kernel: Kernel) -> Kernel | None:

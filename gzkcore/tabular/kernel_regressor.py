@@ -57,7 +57,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         What the model is: ridge regression with the whole kernel, with the kernel at some rows
         (centres), on features, or from the nearest rows of each new one (`NearKernelRidge`). "auto"
         chooses by error, budget and memory; near rows are tried of some 10,000 rows or more, of
-        sources up to 2,097,152. Another form is used however long it takes; if memory does not
+        sources up to two million. Another form is used however long it takes; if memory does not
         allow it, `fit` raises a ValueError.
     n_components : int, optional
         >= 1, the number of centres, features or near rows; other forms ignore it. None: a quarter

@@ -29,6 +29,7 @@ from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS, NearKernelRidge
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve.training_rows import TrainingRows
+from gzkcore.solve.trend import means_and_triangle
 
 from .extrapolation import slopes_of, to_learn
 from .form import Form
@@ -262,8 +263,7 @@ def _apart(slopes: Integers, X: Any) -> Integers:
 
     Of such columns large slopes cancel, and only as far as the rows go.
     """
-    columns = X[:, slopes]
-    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-    factor, order = qr(columns, mode="r", pivoting=True)
+    _, root = means_and_triangle(X, slopes)
+    factor, order = qr(root / np.linalg.norm(root, axis=0), mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(factor))
     return np.sort(slopes[order[: sizes.size][sizes > OWN * sizes[0]]])
