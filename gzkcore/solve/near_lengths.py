@@ -85,7 +85,10 @@ def learned_near(
     loss = operator.attrgetter("loss")
     with limit_blas(1):  # whose bits depend on its threads
         part = drawn.part(first, some)
-        best = new = _Lengths.first(part, examples, start, seed).refined(FIRST_BLOCKS)
+        # Rows that are near by lengths of which one is far too long tell nothing of its column.
+        starts = [start] if start is None else [start, None]
+        began = (_Lengths.first(part, examples, each, seed) for each in starts)
+        best = new = min((lengths.refined(FIRST_BLOCKS) for lengths in began), key=loss)
         for _ in range(1, ROUNDS):
             last, new = new, new.refined(BLOCKS)
             best = min(best, last, key=loss)

@@ -25,8 +25,10 @@ from gzkcore import (
     learn_kernel,
     reference,
 )
+from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
 from gzkcore.solve import near_lengths, near_rows, neighbours
+from gzkcore.solve.near_lengths import learned_near
 from gzkcore.solve.near_rows import NearRows
 
 KERNEL = Matern(2.5, [0.3, 0.5])
@@ -173,6 +175,19 @@ def test_deviations_of_slopes_are_those_of_differences():
 
 
 # ---- lengths
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lengths_are_found_although_one_of_the_start_is_far_too_long(seed):
+    """Rows that are near by such lengths are far apart in that column, and tell nothing of it."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (4000, 2))
+    y = np.sin(60 * X).sum(axis=1, keepdims=True) + 0.1 * rng.standard_normal((4000, 1))
+    start = np.array([0.01, 30.0])
+    found = learned_near(
+        Matern(1.5, "learn"), Examples(X, y), start=start, random_state=seed
+    ).length_scale
+    assert 0.8 < found[0] / found[1] < 1.25
 
 
 def test_lengths_below_the_distance_of_random_rows_are_found():
