@@ -28,7 +28,6 @@ from gzkcore.learn.held_out import FOLDS, at_most
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS, NearKernelRidge
 from gzkcore.rows.coded import CodedRows
-from gzkcore.solve.training_rows import TrainingRows
 from gzkcore.solve.trend import means_and_triangle
 
 from .extrapolation import slopes_of, to_learn
@@ -57,7 +56,6 @@ class NearTrial(NamedTuple):
     form: Form
     candidate: Candidate  # with what it learned
     error: float  # on the rows that judged the search, too
-    model: Any = None  # of near rows, all but those held out
 
     def sentence(self) -> str:
         """Return what the model is, in words."""
@@ -99,6 +97,8 @@ class NearForms:
         self._folder = folder
         self._table, self._judged, self._best = table, trials, best
         self._groups, self._only, self._at_random = groups, only, at_random
+        self._model: Any = None  # the best so far, fitted to all rows but those held out
+        self._least_error = math.inf
 
     @functools.cached_property
     def trials(self) -> Trials:
@@ -170,7 +170,7 @@ class NearForms:
         """Try values of a part of the form, one after the other, as long as the error falls."""
         for value in values:
             form = replace(best.form, **{part: value})
-            other = self._trial(best.kernel, form, best.model._with(form.alpha, form.near))
+            other = self._trial(best.kernel, form, self._model._with(form.alpha, form.near))
             if other.candidate.error > WORTH_A_STEP * best.candidate.error:
                 break
             best = other
@@ -183,27 +183,27 @@ class NearForms:
 
         Their lengths and alpha are learned from those of a kernel on.
         """
-        train, _ = self.trials.splits[0]
         for kernel in kernels:
-            part, model = self.trials.part(train), form.learner(kernel, self._groups)
+            model = form.learner(kernel, self._groups)
             model._start = column_scales(start, self.trials.X.shape[1])
-            part.y = part.y - self.trials.mean(train)
-            other = self._trial(kernel, form, model, part)
+            other = self._trial(kernel, form, model, fit=True)
             if best is None or other.candidate.error < best.candidate.error:
                 best = other
         return cast(NearTrial, best)
 
     def _trial(
-        self, kernel: Kernel, form: Form, model: NearKernelRidge, rows: TrainingRows | None = None
+        self, kernel: Kernel, form: Form, model: NearKernelRidge, *, fit: bool = False
     ) -> NearTrial:
-        """Judge a form by the predictions of a model, which may have to be fitted to rows first."""
+        """Judge a form by the predictions of a model, which may have to be fitted first."""
         began, ((train, test),) = time.perf_counter(), self.trials.splits
         beside = ", beside a smooth part" if form.smooth is not None else ""
         what = f"{form.near} near rows{beside}"
         self.trials.on_progress("choosing", None, what)
-        if rows is not None:
+        if fit:
             with collected_warnings():  # the final fit warns of the same
-                model.fit(rows.X, rows.y, rows.weight)
+                rows = self.trials.part(train)
+                model.fit(rows.X, rows.y - self.trials.mean(train), rows.weight)
+                del rows
         truth = self.trials.Y[test] - self.trials.mean(train)
         errors = model.predict(self.trials.rows(test)).reshape(truth.shape) - truth
         squares, weight = np.square(errors).mean(axis=1), self.trials.weights(test)
@@ -219,8 +219,9 @@ class NearForms:
             time.perf_counter() - began, [model.kernel_], n_rows=len(train), slopes=form.slopes,
         )  # fmt: skip
         self.trials.report.candidates.append(candidate)
-        form = replace(form, alpha=model.alpha_)
-        return NearTrial(kernel, form, candidate, error_there, model)
+        if error < self._least_error:
+            self._model, self._least_error = model, error
+        return NearTrial(kernel, replace(form, alpha=model.alpha_), candidate, error_there)
 
     def _kernels(self) -> list[Kernel]:
         """Return the best kernel of the search, and the same with lengths to be learned.

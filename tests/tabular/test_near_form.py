@@ -171,10 +171,9 @@ def judged_by(errors):
     def judged(kernel, form, _):
         error = errors(form.alpha, form.near)
         candidate = Candidate("", kernel, form.alpha, error)
-        model = SimpleNamespace(_with=lambda *_: None)
-        return near_form.NearTrial(kernel, form, candidate, error, model)
+        return near_form.NearTrial(kernel, form, candidate, error)
 
-    search._trial = judged
+    search._trial, search._model = judged, SimpleNamespace(_with=lambda *_: None)
     return search
 
 
