@@ -51,6 +51,7 @@ from .kernels import Matern as Matern
 from .kernels import NeuralTangent as NeuralTangent
 from .kernels import Polynomial as Polynomial
 from .kernels import Product as Product
+from .kernels import ProductMatern as ProductMatern
 from .kernels import RationalQuadratic as RationalQuadratic
 from .kernels import SphereHeat as SphereHeat
 from .kernels import SphereMatern as SphereMatern

@@ -39,6 +39,7 @@ __all__ = [
     "matern",
     "neural_tangent",
     "polynomial",
+    "product_matern",
     "rational_quadratic",
     "sphere_heat",
     "sphere_matern",
@@ -162,6 +163,33 @@ def matern(x, y, nu, length_scale):
         bessel += exp(-z * cosh(u)) * cosh(nu * u)
         u += step
     return 2 ** (1 - nu) / gamma(nu) * z**nu * bessel * step
+
+
+def product_matern(x, y, nu, length_scale, groups):
+    """Evaluate the product over groups of columns of Matern kernels of the distances in these.
+
+    Parameters
+    ----------
+    x, y : sequence of d numbers
+    nu : float
+    length_scale : float
+    groups : sequence of d integers
+        Columns with the same number are a group.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(product_matern([0, 0], [0.5, 0.5], 0.5, 1.0, [0, 1]), 12)  # 1/e
+    0.367879441171
+    """
+    product = 1.0
+    for group in set(groups):
+        own = [c for c, number in enumerate(groups) if number == group]
+        product *= matern([x[c] for c in own], [y[c] for c in own], nu, length_scale)
+    return product
 
 
 def rational_quadratic(x, y, alpha, length_scale):

@@ -287,6 +287,7 @@ KERNELS = {
     "Gaussian": lambda: gzk.Gaussian([0.5, 1.0, 2.0]), "Laplacian": lambda: gzk.Laplacian(0.5),
     "Matern": lambda: gzk.Matern(2.5, 2.0), "NeuralTangent": lambda: gzk.NeuralTangent(3, normalize=True),
     "Polynomial": lambda: gzk.Polynomial(3), "RationalQuadratic": lambda: gzk.RationalQuadratic(2.0),
+    "ProductMatern": lambda: gzk.ProductMatern(2.5, [0.5, 1.0, 2.0], [0, 0, 1]),
     "SphereHeat": lambda: gzk.SphereHeat(0.1), "SphereMatern": lambda: gzk.SphereMatern(1.5, 0.5),
     "Spherical": lambda: gzk.Spherical(2.0), "Zonal": lambda: gzk.Zonal(coefficients=[0.3, 0.5, 0.2]),
     "Product": lambda: gzk.Product([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())]),

@@ -70,6 +70,9 @@ typedef struct {
 #define GZK_ABREAST 2
 #endif
 
+#define GZK_TOGETHER 10       /* Matern factors of which exponentials are taken together, */
+#define GZK_MOST_ROOT 100     /* with r up to this: e^-100 is 0 beside 1, (1 + r + r^2 / 3)^10 a float */
+
 #define MAGIC_F32 12582912.0f /* 1.5 x 2^23 */
 #define MAGIC_F64 6755399441055744.0 /* 1.5 x 2^52 */
 #define MANTISSA_BITS_F32 23

@@ -384,16 +384,73 @@ static void NAME(gzk_expand)(const gzk_factor *factor, REAL *u, REAL *a, const R
     }
 }
 
+/* How many factors from here on are Matern kernels of one smoothness by differences; 1 if it is none. */
+static ptrdiff_t NAME(gzk_alike)(const gzk_factor *factors, ptrdiff_t count)
+{
+    const int profile = factors->profile, metric = factors->metric;
+    ptrdiff_t run = 1;
+    if (metric == GZK_DIFFERENCE && (profile == GZK_MATERN_32 || profile == GZK_MATERN_52))
+        while (run < count && factors[run].profile == profile && factors[run].metric == metric) run++;
+    return run;
+}
+
+/* Write the product of such factors for a strip: of GZK_TOGETHER at a time one power, times the product
+ * of their polynomials, which is less than e^(the sum of their r) and doesn't overflow. */
+static void NAME(gzk_together)(const gzk_factor *factors, ptrdiff_t count, const REAL *u, const REAL *x,
+                               REAL *out)
+{
+    const int smooth = factors->profile == GZK_MATERN_52;
+    for (ptrdiff_t i = 0; i < GZK_STRIP; i++)
+        for (ptrdiff_t j = 0; j < GZK_TILE; j += GZK_ABREAST * LANES) {
+            VEC value[GZK_ABREAST], rest[GZK_ABREAST], sum[GZK_ABREAST];
+            for (ptrdiff_t f = 0; f < count; f++) {
+                const ptrdiff_t first = factors[f].first, end = first + factors[f].dim;
+                const int begins = f % GZK_TOGETHER == 0;
+                const int ends = f == count - 1 || f % GZK_TOGETHER == GZK_TOGETHER - 1;
+                VEC t[GZK_ABREAST], r[GZK_ABREAST];
+                memset(t, 0, sizeof t);
+                for (ptrdiff_t k = first; k < end; k++)
+                    GZK_UNROLL
+                    for (int v = 0; v < GZK_ABREAST; v++) {
+                        r[v] = u[k * GZK_TILE + i] - *(const MEM *)(x + k * GZK_TILE + j + v * LANES);
+                        t[v] += r[v] * r[v];
+                    }
+                GZK_UNROLL
+                for (int v = 0; v < GZK_ABREAST; v++) {
+                    t[v] = NAME(gzk_at_most)(t[v], CONSTANT(MOST_SQUARE)); /* an infinite one has no root */
+                    if (end - first == 1) r[v] = NAME(gzk_magnitude)(r[v]);
+                    else r[v] = -NAME(gzk_minus_root)(NAME(gzk_at_least)(t[v], CONSTANT(LEAST_SQUARE)));
+                    r[v] = NAME(gzk_at_most)(r[v], GZK_MOST_ROOT);
+                    VEC own = 1 + r[v];
+                    if (smooth) own += r[v] * r[v] * (REAL)(1.0 / 3);
+                    sum[v] = begins ? r[v] : sum[v] + r[v];
+                    rest[v] = begins ? own : rest[v] * own;
+                    if (ends) {
+                        own = rest[v] * NAME(gzk_exp2)(sum[v] * (REAL)-1.4426950408889634);
+                        value[v] = f < GZK_TOGETHER ? own : value[v] * own;
+                    }
+                }
+            }
+            GZK_UNROLL
+            for (int v = 0; v < GZK_ABREAST; v++) *(MEM *)(out + i * GZK_TILE + j + v * LANES) = value[v];
+        }
+}
+
 /* Write the product of `count` factors for a strip of rows from row i on; u, x (all columns, GZK_TILE),
  * a, b (count, GZK_TILE). `spare` and out have room for a strip. */
 static void NAME(gzk_values)(const gzk_factor *factors, ptrdiff_t count, ptrdiff_t i, const REAL *u,
                              const REAL *a, const REAL *x, const REAL *b, REAL *spare, REAL *out)
 {
-    for (ptrdiff_t f = 0; f < count; f++) {
+    for (ptrdiff_t f = 0, run; f < count; f += run) {
         const gzk_factor *factor = factors + f;
         const ptrdiff_t first = factor->first * GZK_TILE;
-        NAME(gzk_strip_function_of)(factor->metric, factor->profile)(
-            u + first + i, a + f * GZK_TILE + i, x + first, b + f * GZK_TILE, factor, f ? spare : out);
+        REAL *here = f ? spare : out;
+        run = NAME(gzk_alike)(factor, count - f);
+        if (run == 1)
+            NAME(gzk_strip_function_of)(factor->metric, factor->profile)(
+                u + first + i, a + f * GZK_TILE + i, x + first, b + f * GZK_TILE, factor, here);
+        else
+            NAME(gzk_together)(factor, run, u + i, x, here);
         if (f)
             for (ptrdiff_t j = 0; j < GZK_STRIP * GZK_TILE; j++) out[j] *= spare[j];
     }

@@ -126,6 +126,7 @@ CLASSES = {
     "Matern": "gzkcore.kernels:Matern",
     "NeuralTangent": "gzkcore.kernels:NeuralTangent",
     "Polynomial": "gzkcore.kernels:Polynomial",
+    "ProductMatern": "gzkcore.kernels:ProductMatern",
     "RationalQuadratic": "gzkcore.kernels:RationalQuadratic",
     "SphereHeat": "gzkcore.kernels:SphereHeat",
     "SphereMatern": "gzkcore.kernels:SphereMatern",

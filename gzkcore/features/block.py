@@ -49,7 +49,7 @@ __all__ = [
 
 def as_additive(kernel: Kernel) -> ShiftInvariantKernel:
     """Return a kernel that a block of coordinates can estimate, or raise."""
-    if isinstance(kernel, ShiftInvariantKernel):
+    if isinstance(kernel, ShiftInvariantKernel) and kernel.distance_power:
         return kernel
     raise ValueError(
         f"{kernel!r} is not a function of sum_j |x_j - y_j|^p, so that a block of coordinates "

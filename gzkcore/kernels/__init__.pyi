@@ -9,6 +9,7 @@ from .shift_invariant import Exponential as Exponential
 from .shift_invariant import Gaussian as Gaussian
 from .shift_invariant import Laplacian as Laplacian
 from .shift_invariant import Matern as Matern
+from .shift_invariant import ProductMatern as ProductMatern
 from .shift_invariant import RationalQuadratic as RationalQuadratic
 from .shift_invariant import Spherical as Spherical
 from .sum import Sum as Sum

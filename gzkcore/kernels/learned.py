@@ -124,8 +124,9 @@ def learn_kernel(
         Or labels (text or booleans): each class becomes a target of +1 and -1. Classes that are
         numbers are treated as numbers: pass them as text, ``y.astype(str)``, if they have no order.
     kernel : str or Kernel
-        `Gaussian`, `Matern`, `Exponential`, `RationalQuadratic` or `Laplacian`; for rows of the
-        unit sphere `SphereMatern` or `SphereHeat`; or a `Product` or `Sum` with such a part.
+        `Gaussian`, `Matern`, `Exponential`, `RationalQuadratic`, `Laplacian` or `ProductMatern`;
+        for rows of the unit sphere `SphereMatern` or `SphereHeat`; or a `Product` or `Sum` with
+        such a part.
         Parameters that are "learn" (one lengthscale for each column) or "learn-isotropic" (one for
         all columns) are learned. If there is no such parameter, all lengthscales are learned, one
         for each column. ``Matern(nu="learn")`` tries nu = 1/2, 3/2, 5/2 and infinity,

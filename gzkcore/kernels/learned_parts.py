@@ -30,7 +30,7 @@ from .coded_form import coded_form
 from .points import check_unit_norms, row_norms, unit_rows
 from .product import Product
 from .products import block_matrices, matrix_of, slope_matrix
-from .shift_invariant import ShiftInvariantKernel
+from .shift_invariant import ProductMatern, ShiftInvariantKernel
 from .slopes import STEEPEST
 from .sum import Sum
 from .tile_form import ABSOLUTE, EXPONENTIAL
@@ -50,6 +50,7 @@ IGNORED = 1e30
 
 # The shortest and the longest length on the unit sphere, in radians, and where the search starts.
 LEAST_ANGLE, MOST_ANGLE, MIDDLE_ANGLE = 0.005, 50.0, 0.5
+LANES = 32  # Rows of a block in sums of groups of columns, as in `_compiled/learned.pyx`.
 # A kernel of the sphere is summed at so many angles, and interpolated between them.
 GRID = 1025
 
@@ -77,7 +78,8 @@ def part_of(
             )
     if rules and isinstance(kernel, ShiftInvariantKernel):
         kernel.with_lengths(1.0).resolve(sample)  # raises what is wrong with its other parameters
-        return FlatPart(kernel, sample, groups, isotropic="learn" not in rules.values())
+        kind = ProductPart if isinstance(kernel, ProductMatern) else FlatPart
+        return kind(kernel, sample, groups, "learn" not in rules.values())
     if rules and isinstance(kernel, SphereKernel):
         return SpherePart(kernel, sample)
     return FixedPart(kernel.resolve(X), sample)
@@ -173,7 +175,6 @@ class FlatPart(LearnedPart):
         template: ShiftInvariantKernel,
         sample: Doubles,
         groups: Integers | None,
-        *,
         isotropic: bool,
     ) -> None:
         self.template, self.sample, self.isotropic = template, sample, isotropic
@@ -216,7 +217,8 @@ class FlatPart(LearnedPart):
         return other
 
     def on_blocks(self, X: Rows, blocks: Integers) -> "FlatPart":
-        if coded_form(self.kernel(np.zeros(self.low.size)), X) is not None:
+        has_codes = coded_form(self.kernel(np.zeros(self.low.size)), X) is not None
+        if has_codes and not isinstance(self, ProductPart):
             return CodedPart(self, X, blocks)
         other = copy.copy(self)
         other.sample = _sample(X, blocks.ravel()).reshape(*blocks.shape, -1)
@@ -250,22 +252,22 @@ class FlatPart(LearnedPart):
         )
         return kernel._trust()
 
+    def _values(self, kernel: Any, dtype: Any) -> Floats:
+        if self.sample.ndim == 2:
+            return matrix_of(kernel, self.sample, None, dtype)
+        return block_matrices(kernel.tile_form(self.used.size)[0], self.sample, dtype)
+
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
-        kernel = self.kernel(theta)
-        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size) or ()]
-        are_blocks = self.sample.ndim == 3
-        values = (
-            block_matrices(term, self.sample, dtype)
-            if are_blocks
-            else matrix_of(kernel, self.sample, None, dtype)
-        )
+        kernel: Any = self.kernel(theta)
+        values = self._values(kernel, dtype)
+        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size)]
         self.factor, slope = factor, factor.slope
         if slope is not None and slope.profile == factor.profile == EXPONENTIAL:
             self.slopes = values.copy()
         else:
             self.slopes = (
                 block_matrices(term, self.sample, dtype, sloped=True)
-                if are_blocks
+                if self.sample.ndim == 3
                 else slope_matrix(term, 0, self.sample, None, dtype)
             )
             self.slopes[self.slopes > STEEPEST] = 0.0
@@ -298,6 +300,41 @@ def _slopes_of_blocks(W: Floats, x: Doubles, factor: Any) -> Doubles:
     if factor.slope is not None:
         slopes *= factor.slope.weight
     return slopes
+
+
+class ProductPart(FlatPart):
+    """A product of Matern kernels of groups of columns, with a length for each."""
+
+    def __init__(
+        self, template: Any, sample: Doubles, groups: Integers | None, isotropic: bool
+    ) -> None:
+        own = template.groups_of(sample.shape[1])
+        own = own if groups is None else np.where(groups < 0, -1, own)
+        super().__init__(template, sample, own, isotropic)
+        _, factors = np.unique(own[self.varies], return_inverse=True)
+        self.order = np.argsort(factors, kind="stable")
+        self.ends = np.cumsum(np.bincount(factors))
+
+    def matrix(self, theta: Doubles, dtype: Any) -> Floats:
+        kernel: Any = self.kernel(theta)
+        values = self._values(kernel, dtype)
+        scaled = (self.sample - self.mean) * (math.sqrt(2 * kernel.nu) * kernel.scale())
+        self.scaled = scaled[..., self.varies][..., self.order]
+        self.slopes = values.copy()
+        return values
+
+    def gradient(self, Q: Floats) -> Doubles:
+        W, total = (Q * self.slopes).astype(np.float64, copy=False), np.zeros(self.ends.size)
+        blocks = [each[None] if W.ndim == 2 else each for each in (W, self.scaled)]
+        template: Any = self.template
+        smooth, threads = template.nu == 2.5, n_threads(W.size * self.order.size)
+        for block, x in zip(*blocks, strict=True):
+            padded = np.pad(x, [(0, -len(x) % LANES), (0, 0)]).reshape(-1, LANES, x.shape[1])
+            columns = np.ascontiguousarray(np.swapaxes(padded, 1, 2))
+            sums = np.empty((len(columns), total.size))
+            _learned.product_sums(block, columns, self.ends, smooth, sums, threads)
+            total += 2 * sums.sum(axis=0)
+        return total.sum(keepdims=True) if self.isotropic else total
 
 
 class CodedPart(FlatPart):

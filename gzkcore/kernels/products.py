@@ -438,17 +438,18 @@ def slope_matrix(
 
 
 def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) -> Floats:
-    """Return the matrices of a term with one factor of distances, or of its slope.
+    """Return the matrices of a term of distances, or of the slope of its first factor.
 
     X are blocks of rows (n_blocks, size, dim), of each of which there is a matrix.
     """
     dim = X.shape[2]
-    known = FactorArrays.of(term.factors, dim, dtype, [math.inf])
+    known = FactorArrays.of(term.factors, dim, dtype, [math.inf] * len(term.factors))
     if sloped:
         term, known = _sloped(term, 0, dim, dtype)
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
-    rows, _ = scaled_columns((X - X[:, :1]).reshape(-1, dim), term.factors[0])
+    apart = (X - X[:, :1]).reshape(-1, dim)
+    rows = np.concatenate([scaled_columns(apart, factor)[0] for factor in term.factors], axis=1)
     return Pairs(np.ascontiguousarray(rows), np.ones((len(rows), 1)), known).blocks(X.shape[1])
 
 

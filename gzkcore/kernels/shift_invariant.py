@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, kve, ndtr
 
-from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import check_positive, check_positives
 
 from . import tile_form as tile
@@ -18,7 +19,10 @@ from .dot_product import DotProductKernel
 from .points import check_rows_shape, double_rows
 from .tile_form import LOG2_E, Factor, Slope, Term, TileForm
 
-__all__ = ["Exponential", "Gaussian", "Laplacian", "Matern", "RationalQuadratic", "Spherical"]
+__all__ = [
+    "Exponential", "Gaussian", "Laplacian", "Matern", "ProductMatern", "RationalQuadratic",
+    "Spherical",
+]  # fmt: skip
 
 # The median distance is that of at most so many rows.
 _SAMPLE = 1000
@@ -376,7 +380,7 @@ class Exponential(_WithGamma, RadialKernel):
         return [Term((Factor(self.scale(), tile.DIFFERENCE, tile.MATERN_12, slope=slope),))]
 
 
-class _WithLengthScale(RadialKernel):
+class _WithLengthScale(ShiftInvariantKernel):
     """A kernel with a `length_scale`, which may be learned, a number or one number per column."""
 
     learnable: ClassVar[tuple[str, ...]] = ("length_scale",)
@@ -404,7 +408,7 @@ class _WithLengthScale(RadialKernel):
         return type(self)(**self.get_params() | {"length_scale": lengths})
 
 
-class Matern(_WithLengthScale):
+class Matern(_WithLengthScale, RadialKernel):
     """Matern kernel 2^(1-nu) / Gamma(nu) z^nu K_nu(z), z = (2 nu)^(1/2) |x - y| / length_scale.
 
     Parameters
@@ -510,7 +514,78 @@ class Matern(_WithLengthScale):
         return [Term((Factor(scale, tile.PRODUCT, profile, c, slope=slope),))]
 
 
-class RationalQuadratic(_WithLengthScale):
+class ProductMatern(_WithLengthScale):
+    """Product over columns, or groups of columns, of Matern kernels: a separable Matern kernel.
+
+    With r_g = (2 nu)^(1/2) |x - y| / length_scale in the columns of group g, its factors are (1 +
+    r_g) exp(-r_g) for nu = 3/2, (1 + r_g + r_g^2 / 3) exp(-r_g) for 5/2. Columns act more by
+    themselves than in `Matern`, a function of one distance. With nu = 1/2 it is the `Laplacian`.
+
+    Parameters
+    ----------
+    nu : {1.5, 2.5}, default=1.5
+        Smoothness.
+    length_scale : float, array of shape (n_features,), "learn" or "learn-isotropic", default=1.0
+        > 0, a number or one per column. "learn": one per group, "learn-isotropic": one for all.
+    groups : array-like of int of shape (n_features,), optional
+        Columns with the same number, such as those of a category, are one factor, a function of
+        their distance. None: every column is a factor.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import ProductMatern
+    >>> ProductMatern(1.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(6)  # .483336 for 1 times .140202 for 2
+    array([[0.067766]])
+    """
+
+    distance_power: ClassVar[int] = 0  # it is no function of one distance
+    rotation_invariant: ClassVar[bool] = False
+    instead: ClassVar[str] = "it depends on the axes; use NystromFeatures, or Matern"
+
+    def __init__(
+        self, nu: float = 1.5, length_scale: PerColumn | Learned = 1.0,
+        groups: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        self.nu = nu
+        self.length_scale = length_scale
+        self.groups = groups
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        if self.nu not in (1.5, 2.5):
+            raise ValueError(
+                f"nu={self.nu!r} must be 1.5 or 2.5; use Laplacian for 1/2, Gaussian for infinity, "
+                "or a Product of Matern kernels"
+            )
+        self.groups_of(X.shape[1])
+        lengths = self._number(X.shape[1])
+        return {"nu": self.nu, "length_scale": lengths, "groups": self.groups}
+
+    def groups_of(self, dim: int) -> Integers:
+        """Return the number of each column's factor."""
+        groups = np.arange(dim) if self.groups is None else np.asarray(self.groups)
+        if groups.shape != (dim,) or groups.dtype.kind not in "iu":
+            raise ValueError(f"groups={self.groups!r} must be {dim} integers, one for each column")
+        return np.asarray(np.unique(groups, return_inverse=True)[1])
+
+    def _factors(self, dim: int) -> list[tuple[Integers, Matern]]:
+        """Return the columns of each factor, and its kernel."""
+        groups, lengths = self.groups_of(dim), np.broadcast_to(self.length_scale, dim)
+        columns = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        return [(own, Matern(self.nu, lengths[own])._trust()) for own in columns]
+
+    def by_formula(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return the product of the factors."""
+        values = [kernel(X[:, own], Y[:, own]) for own, kernel in self._factors(X.shape[1])]
+        return np.asarray(math.prod(values, start=np.ones((len(X), len(Y)))))
+
+    def tile_form(self, dim: int) -> TileForm:
+        """Return a factor for each group, by differences: tiles combine their exponentials."""
+        forms = [(own, kernel.tile_form(own.size)[0].factors) for own, kernel in self._factors(dim)]
+        pairs = [(own.tolist(), factor) for own, (factor,) in forms]
+        return [Term(tuple(replace(f, metric=tile.DIFFERENCE, columns=own) for own, f in pairs))]
+
+
+class RationalQuadratic(_WithLengthScale, RadialKernel):
     """Rational quadratic kernel (1 + |x - y|^2 / (2 alpha length_scale^2))^(-alpha).
 
     A mixture of Gaussians of all lengthscales, with the same values as in scikit-learn.

@@ -24,7 +24,7 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import ConstantTargetsError, Examples, learned
 from gzkcore.kernels.product import column_scales
-from gzkcore.kernels.shift_invariant import Laplacian, Matern
+from gzkcore.kernels.shift_invariant import Laplacian, Matern, ProductMatern
 from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import Trend
 
@@ -234,7 +234,7 @@ def slopes_of(groups: Groups, X: Doubles) -> Integers | None:
 
 def to_learn(kernel: Kernel) -> Kernel | None:
     """Return a kernel of the search with its lengths to be learned; None of other kernels."""
-    if not isinstance(kernel, Matern | Laplacian):
+    if not isinstance(kernel, Matern | Laplacian | ProductMatern):
         return None
     rule = "learn" if np.ndim(kernel.scale()) else "learn-isotropic"
     to_learn: Kernel = clone(kernel).set_params(**{kernel.learnable[-1]: rule})

@@ -16,8 +16,8 @@ def test_every_alias_is_a_kernel():
     for alias, make in ALIASES.items():
         assert type(as_kernel(alias)) is make
     assert {make.__name__ for make in ALIASES.values()} == set(kernels.__all__) - {
-        "DotProduct", "GeneralizedZonal", "Kernel", "Product", "SphereHeat", "SphereMatern", "Sum",
-        "Transformed", "Zonal", "as_kernel"
+        "DotProduct", "GeneralizedZonal", "Kernel", "Product", "ProductMatern", "SphereHeat",
+        "SphereMatern", "Sum", "Transformed", "Zonal", "as_kernel"
     }  # fmt: skip
 
 

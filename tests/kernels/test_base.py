@@ -24,6 +24,7 @@ from gzkcore.kernels import (
     Matern,
     NeuralTangent,
     Polynomial,
+    ProductMatern,
     RationalQuadratic,
     Zonal,
 )
@@ -38,6 +39,14 @@ SHIFT_INVARIANT = {
     "matern 5/2": (Matern(2.5, 0.5), lambda x, y: formulas.matern(x, y, 2.5, 0.5)),
     "matern .8": (Matern(0.8), lambda x, y: formulas.matern(x, y, 0.8, 1.0)),
     "matern 7": (Matern(7, 3.0), lambda x, y: formulas.matern(x, y, 7, 3.0)),
+    "product 3/2": (
+        ProductMatern(1.5, 2.0),
+        lambda x, y: formulas.product_matern(x, y, 1.5, 2.0, range(len(x))),
+    ),
+    "product 5/2": (
+        ProductMatern(2.5),
+        lambda x, y: formulas.product_matern(x, y, 2.5, 1.0, range(len(x))),
+    ),
     "rational": (
         RationalQuadratic(0.6, 2.0),
         lambda x, y: formulas.rational_quadratic(x, y, 0.6, 2.0),

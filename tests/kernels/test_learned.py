@@ -27,6 +27,7 @@ from gzkcore import (
     PolySketchFeatures,
     Product,
     ProductFeatures,
+    ProductMatern,
     RandomFeaturePCA,
     RandomFeatureRidge,
     RandomFeatureRidgeClassifier,
@@ -76,6 +77,7 @@ SHIFT_INVARIANT = [
     Laplacian("learn"),
     *(Matern(nu, "learn") for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, math.inf)),
     RationalQuadratic(0.7, "learn"),
+    *(ProductMatern(nu, "learn") for nu in (1.5, 2.5)),
 ]
 
 
@@ -119,6 +121,8 @@ def test_criterion_and_gradient_are_the_reference(name, n_targets):
         *SHIFT_INVARIANT,
         Gaussian("learn-isotropic"),
         Laplacian("learn-isotropic"),
+        ProductMatern(1.5, "learn", [0, 1, 0]),
+        ProductMatern(2.5, "learn-isotropic", [0, 0, 1]),
         Product([([0, 1], Gaussian("learn")), ([1, 2], Matern(0.5, "learn")), ([0], Polynomial())]),
         Sum([([0, 2], Gaussian("learn")), ([1], Product(Laplacian("learn-isotropic")))], [0.3, 2]),
     ],

@@ -35,6 +35,7 @@ from gzkcore.kernels import (
     NeuralTangent,
     Polynomial,
     Product,
+    ProductMatern,
     RationalQuadratic,
     SphereHeat,
     SphereMatern,
@@ -59,6 +60,11 @@ def generalized():
     return GeneralizedZonal(one_and)
 
 
+def groups_of(dim):
+    """Put the last two columns into one group."""
+    return np.minimum(np.arange(dim), max(dim - 2, 0))
+
+
 def kernels(dim):
     """Return a kernel of each profile, of lengths for standard normal rows."""
     length = dim**0.5
@@ -68,6 +74,8 @@ def kernels(dim):
         Exponential(1 / length),
         Laplacian(1 / dim),
         *(Matern(nu, length) for nu in (0.5, 0.8, 1.5, 2.5, 3.5, 9.5, np.inf)),
+        *(ProductMatern(nu, length, groups_of(dim)) for nu in (1.5, 2.5)),
+        ProductMatern(1.5, np.linspace(1, 2, dim) * dim),
         RationalQuadratic(0.7, length),
         ExponentialDot(0.3 / dim),
         RationalQuadratic(0.1, length),
@@ -213,6 +221,8 @@ def lengthened(kernel, column, step):
         Laplacian(0.7),
         *(Matern(nu, 1.2) for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, 4.2, 9.5, 30.0, np.inf)),
         RationalQuadratic(0.7),
+        ProductMatern(1.5, 1.2),
+        ProductMatern(2.5, 1.2, [0, 1, 0]),
     ],
     ids=named,
 )

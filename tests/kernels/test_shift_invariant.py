@@ -10,7 +10,16 @@ from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import IDENTITY, TWINS
 
 from gzkcore import kernel_matrix, reference
-from gzkcore.kernels import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic, Spherical
+from gzkcore.kernels import (
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Product,
+    ProductMatern,
+    RationalQuadratic,
+    Spherical,
+)
 
 formulas = reference.kernels
 
@@ -225,3 +234,45 @@ def test_the_shortest_lengths_leave_every_row_alone(kernel):
     expected[0, 1] = expected[1, 0] = 1
     for found in (kernel(X), kernel_matrix(kernel, X)):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-300)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+@pytest.mark.parametrize("groups", [[0, 0, 0, 0], [3, 1, 3, 7], None])
+def test_a_product_of_matern_kernels_is_the_formula(nu, groups):
+    X, Y = gaussian(7, 4, seed=1), gaussian(4, 4, seed=2)
+    numbers = range(4) if groups is None else groups
+    expected = [[formulas.product_matern(x, y, nu, 0.7, numbers) for y in Y] for x in X]
+    np.testing.assert_allclose(ProductMatern(nu, 0.7, groups)(X, Y), expected, rtol=0, atol=1e-14)
+    single = kernel_matrix(ProductMatern(nu, 0.7, groups), X, Y, dtype=np.float32)
+    np.testing.assert_allclose(single, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [9, 10, 11, 21, 64, 70])
+def test_a_product_of_many_matern_kernels_is_that_of_its_parts(dim):
+    """Tiles take ten exponentials together; more than 64 factors are in no tiles."""
+    X, lengths = gaussian(20, dim), np.linspace(2, 9, dim)
+    product = Product([([c], Matern(1.5, lengths[c])) for c in range(dim)])
+    np.testing.assert_allclose(ProductMatern(1.5, lengths)(X), product(X), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("far", [50.0, 1e5, 1e160, 1e300])
+@pytest.mark.parametrize("groups", [None, [0, 0]])
+def test_a_product_of_matern_kernels_far_away(far, groups):
+    X = [[0.0, 0.0], [far, 0.0], [0.0, far]]
+    for dtype in (np.float32, np.float64):
+        K = kernel_matrix(ProductMatern(2.5, 1.0, groups), X, dtype=dtype)
+        np.testing.assert_allclose(K, np.eye(3), rtol=1e-15, atol=1e-38)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"nu": 0.5}, "nu=0.5 must be 1.5 or 2.5; use Laplacian for 1/2"),
+        ({"groups": [0, 1]}, r"groups=\[0, 1\] must be 3 integers, one for each column"),
+        ({"groups": [0.5, 1, 2]}, "must be 3 integers"),
+        ({"length_scale": [1.0, 2.0]}, "length_scale"),
+    ],
+)
+def test_what_a_product_of_matern_kernels_refuses(given, message):
+    with pytest.raises(ValueError, match=message):
+        ProductMatern(**given).resolve(np.eye(3))

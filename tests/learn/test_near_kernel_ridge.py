@@ -20,6 +20,7 @@ from gzkcore import (
     NearKernelRidge,
     Polynomial,
     Product,
+    ProductMatern,
     SphereMatern,
     Sum,
     learn_kernel,
@@ -210,6 +211,7 @@ def test_lengths_below_the_distance_of_random_rows_are_found():
     ("kernel", "on_sphere"),
     [
         (Matern("learn", "learn"), False), (Laplacian("learn"), False), ("gaussian", False),
+        (ProductMatern(2.5, "learn"), False),
         (Product([(0, Matern(1.5, "learn")), (1, Gaussian("learn"))]), False),
         (Sum([(0, Matern(1.5, "learn")), (1, Gaussian("learn"))]), False),
         pytest.param(SphereMatern(2.5, "learn"), True, marks=pytest.mark.slow), (KERNEL, False),

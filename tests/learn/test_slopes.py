@@ -11,6 +11,7 @@ from gzkcore.kernels import (
     Matern,
     Polynomial,
     Product,
+    ProductMatern,
     RationalQuadratic,
     Sum,
     Transformed,
@@ -21,6 +22,7 @@ from gzkcore.solve.near_variances import NearVariances
 SMOOTH = [
     Gaussian(2.0), Gaussian([0.5, 1.0, 2.0]), Matern(1.5, 0.5), Matern(2.5, [0.5, 1.0, 2.0]),
     Matern(1.7, 0.5), RationalQuadratic(0.7, 0.5),
+    ProductMatern(1.5, [0.5, 1.0, 2.0]), ProductMatern(2.5, 0.7, [0, 1, 1]),
     Product([([0, 1], Matern(2.5)), ([2], Gaussian(0.5))]),
     Sum([([0], Matern(2.5)), ([1, 2], Gaussian(0.5))], [1.0, 2.0]),
     Sum([([2, 0], Matern(2.5, [0.5, 1.0])), ([1], Gaussian(0.5))], [1.0, 2.0]),

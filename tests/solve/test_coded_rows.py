@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from gzkcore.reference import near_rows as formulas
 
-from gzkcore import KernelRidge, Laplacian, Matern, NearKernelRidge, Polynomial, Product
+from gzkcore import (
+    KernelRidge,
+    Laplacian,
+    Matern,
+    NearKernelRidge,
+    Polynomial,
+    Product,
+    ProductMatern,
+)
 from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
 from gzkcore.rows.coded import CodedRows
@@ -103,10 +111,11 @@ def test_near_rows_with_codes_are_those_of_the_reference():
         Matern(np.inf, lengths()),
         Laplacian(lengths()),
         Product([(range(7), Matern(0.5, lengths()[:7])), (range(7, 13), Matern(2.5, lengths()[7:]))]),
+        ProductMatern(1.5, lengths(), OF_COLUMNS),
         Matern(1.5, np.linspace(1, 2, 13)),  # levels that are not equally far from one another
         Polynomial(2, 0.1),
     ],
-    ids=["Matern", "Gaussian", "Laplacian", "Product", "levels", "Polynomial"],
+    ids=["Matern", "Gaussian", "Laplacian", "Product", "columns", "levels", "Polynomial"],
 )  # fmt: skip
 def test_predictions_of_rows_with_codes_are_those_of_the_array(kernel, alpha):
     X, y = table(400)
@@ -125,6 +134,7 @@ def test_predictions_of_rows_with_codes_are_those_of_the_array(kernel, alpha):
         Matern(0.5, "learn"),
         Matern(2.5, lengths()),
         Product([(range(7), Matern(1.5, lengths()[:7])), (range(7, 13), Matern(2.5, 2.0))]),
+        ProductMatern(1.5, "learn", OF_COLUMNS),
     ],
 )
 def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template, copies):

@@ -27,6 +27,7 @@ from gzkcore import (
     KernelRidgeClassifier,
     Laplacian,
     Matern,
+    ProductMatern,
     TableEncoder,
     load,
     reference,
@@ -60,6 +61,7 @@ def test_scikit_learn_agrees(estimator, check, monkeypatch):
     monkeypatch.setattr(marginal_likelihood, "MOST_STEPS", 1)  # how good lengths are isn't asked
     monkeypatch.setattr(kernel_search, "LONGEST_WALK", 1)
     monkeypatch.setattr(kernel_search, "LAPLACIAN_COLUMNS", 0)  # nor how many kernels are tried
+    monkeypatch.setattr(kernel_search, "MOST_FACTORS", 0)
     check(estimator)
 
 
@@ -681,7 +683,7 @@ def test_the_table_of_the_report_can_be_read_line_by_line(labels):
     for line in lines[:end]:
         rows, kernel = re.fullmatch(r".[\d. e+-]+ [\d<. ]+ s +(\d+)   (.*)", line).groups()
         assert rows in ("80", "40")
-        assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
+        assert kernel.startswith(("Gaussian", "Matern", "Laplacian", "ProductMatern"))
     assert not any(" 0.0 s" in line for line in lines)
     assert "shares of the classes" not in str(report)
 
@@ -1049,6 +1051,23 @@ def test_of_few_rows_a_kernel_is_tried_that_is_nearly_linear(n, tried):
 
 
 @pytest.mark.slow
+def test_columns_that_act_alone_take_a_product_over_columns():
+    rng = np.random.default_rng(0)
+    X, levels = rng.standard_normal((400, 4)), rng.integers(0, 3, 400)
+    y = np.abs(X).sum(axis=1) + levels + 0.05 * rng.standard_normal(400)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(level=np.array(list("xyz"))[levels])
+    model = KernelRegressor(random_state=0).fit(frame[:300], y[:300])
+    assert isinstance(model.kernel_, ProductMatern)
+    lengths = model.lengthscales_
+    assert len({length for name, length in lengths.items() if name.startswith("level")}) == 1
+    assert np.std(model.predict(frame[300:]) - y[300:]) < 0.25 * y.std()
+    slopes = model.predict(frame[300:], return_gradient=True)[1]
+    assert np.mean(np.abs(slopes[:, :4] - np.sign(X[300:])) < 0.3) > 0.8
+    model = KernelRegressor(form="near", random_state=0).fit(frame[:300], y[:300])
+    assert isinstance(model.kernel_, ProductMatern)
+    assert np.std(model.predict(frame[300:]) - y[300:]) < 0.25 * y.std()
+
+
 def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
     X = np.random.default_rng(0).uniform(size=(200, 3))
     y = (X[:, 0] > 0.5) + 2.0 * (X[:, 1] > 0.3)
