@@ -198,7 +198,8 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     std = spread.widened(deviations.factors, deviations.usual, deviations.outer)
     sizes = np.divide(np.abs(missed), std, out=np.zeros_like(missed), where=std > 0)
     tails = _about_tails(sizes[usable], weight[usable])
-    trials.report.say(_about_widening(deviations.factors) + tails)
+    within = np.average(sizes[usable] <= NORMAL_95 + 1e-6, axis=0, weights=weight[usable]).min()
+    trials.report.say(_about_widening(deviations.factors, within) + tails)
     of_blocks = (trials.on(splits, trials.report) for splits in blocks)
     in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
     for sentence in [*filter(None, in_gaps)][-1:]:  # the last is the largest
@@ -257,8 +258,11 @@ def _widen_outer(
     )
 
 
-def _about_widening(factors: Doubles) -> str:
-    """Return how standard deviations were corrected, in words, given a factor for each target."""
+def _about_widening(factors: Doubles, within: float) -> str:
+    """Return how standard deviations were corrected, in words, given a factor for each target.
+
+    And the share of the rows within 1.96 of them, below .95 where factors are as large as may be.
+    """
     those = "of the rows held out for the choice"
     numbers = listed(factors)
     if set(numbers.split(", ")) == {"1.00"}:
@@ -271,7 +275,8 @@ def _about_widening(factors: Doubles) -> str:
     for_each = "" if len(factors) == 1 else ", one factor for each target"
     return (
         f"The model's standard deviations {wrong}, so they are multiplied by {numbers}{for_each}. "
-        f"Now 95 % {those} are within 1.96 standard deviations of their predictions."
+        f"Now {100 * min(within, 0.95):.0f} % {those} are within 1.96 standard deviations of their "
+        "predictions."
     )
 
 

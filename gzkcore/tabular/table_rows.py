@@ -104,8 +104,7 @@ class TableRows:
         Y, weights = zip(*rest, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
         table = TableRows(X, np.concatenate(Y), None, weight, None)
-        if self.holds_copies_together:
-            table._groups = copies_of(X.compact, table.Y)
+        table._groups = copies_of(X.compact, table.Y)
         return table
 
     def take(self, X: Any, Y: Doubles, weight: Doubles | None) -> None:

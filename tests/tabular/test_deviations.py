@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from gzkcore import KernelRegressor, reference
+from gzkcore.tabular import deviations
 from gzkcore.tabular.deviations import (
     MOST_WIDENING,
     Deviations,
@@ -90,7 +91,20 @@ def test_gains_are_those_of_the_reference():
     ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
 ])  # fmt: skip
 def test_the_report_says_how_deviations_were_corrected(factors, told):
-    assert told in _about_widening(np.array(factors))
+    assert told in _about_widening(np.array(factors), 0.951)
+
+
+def test_the_report_does_not_promise_95_percent_where_factors_are_as_large_as_may_be(monkeypatch):
+    monkeypatch.setattr(deviations, "MOST_WIDENING", 0.4)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, 300)
+    y = np.sin(3 * x) + 0.3 * rng.standard_normal(300)
+    (told,) = (
+        text
+        for text in KernelRegressor(random_state=0).fit(x[:, None], y).report_.sentences
+        if "multiplied by 0.40" in text
+    )
+    assert 45 < float(told.split("Now ")[1].split(" %")[0]) < 65  # .57 of normal ones
 
 
 def test_the_report_says_where_only_intervals_of_95_percent_are_right():
@@ -178,7 +192,7 @@ def test_the_likeliest_step_is_found():
 
 
 def test_a_larger_scale_of_the_final_model_is_not_beyond_the_usual():
-    deviations = Deviations(*np.ones((3, 1)), farthest=np.array([2.0]))
+    calibrated = Deviations(*np.ones((3, 1)), farthest=np.array([2.0]))
     spread = Spread(np.ones((1, 1)), np.zeros((1, 1)), np.array([3.0]))
-    assert deviations.usual_of(spread) == 1.5
-    assert deviations.usual_of(spread._replace(farthest=np.array([1.0]))) == 1.0
+    assert calibrated.usual_of(spread) == 1.5
+    assert calibrated.usual_of(spread._replace(farthest=np.array([1.0]))) == 1.0

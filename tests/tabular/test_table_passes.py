@@ -313,7 +313,9 @@ def test_an_array_on_disk_has_near_rows(tmp_path):
 
 
 @pytest.mark.usefixtures("drawn_200")
-def test_copies_of_a_source_are_held_out_together():
+@pytest.mark.parametrize("n_drawn", [200, 40])  # of 40 hardly any has a copy among them
+def test_copies_of_a_source_are_held_out_together(n_drawn, monkeypatch):
+    monkeypatch.setattr(table_passes, "DRAWN_ROWS", n_drawn)
     X, noise = wave(150)[0], np.random.default_rng(0).standard_normal(150)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(150), 4))
     model = near().fit(cut(X[order], (3 * X[:, 0] + noise)[order]))
