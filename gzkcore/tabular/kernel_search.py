@@ -66,7 +66,7 @@ LAPLACIAN_COLUMNS = 40  # A Laplacian of m lengths is tried up to m = 40: gradie
 # A product over columns is tried up to so many groups of columns, if it is less likely by no more
 # than UNLIKELY for each target of a row. If its error is the least, its lengths, which need more
 # rows, are learned from so many; it is taken if that is below this share of the others' errors.
-MOST_FACTORS, UNLIKELY, ROWS_OF_PRODUCT, PRODUCT_WINS = 64, 0.03, 2 * N_ROWS, 0.99
+MOST_FACTORS, UNLIKELY, ROWS_OF_PRODUCT, PRODUCT_WINS = 40, 0.06, 2 * N_ROWS, 0.99
 LITTLE = 0.01  # Columns with a smaller share of sum(variance / length^2) hardly matter.
 ROUGHEST = 0.5  # This smoothness is tried too where all columns have one length, as on the globe.
 # With fewer rows to fit to, learned lengths are often worse than a linear regression. For 160
