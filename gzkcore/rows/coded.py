@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +155,8 @@ def mapped(parts: Iterable[NDArray[Any]], folder: str | os.PathLike[str]) -> NDA
 
     The file has no name: it is gone as soon as nothing maps it, however the process ends.
     """
-    with temporary_file(folder) as file:
+    file = temporary_file(folder)
+    with file.raw:  # a buffer would be written as it is closed, and fail again
         for part in parts:
             with _in_temp_folder(folder):
                 file.write(part.data)
@@ -163,8 +164,10 @@ def mapped(parts: Iterable[NDArray[Any]], folder: str | os.PathLike[str]) -> NDA
         return np.memmap(file, part.dtype, "r")
 
 
-def temporary_file(folder: str | os.PathLike[str]) -> BinaryIO:
+def temporary_file(folder: str | os.PathLike[str]) -> Any:
     """Open a file without a name in `temp_folder`."""
+    if not isinstance(folder, str | bytes | os.PathLike):  # numbers would be files that are open
+        raise TypeError(f"temp_folder={folder!r} is no path; name a folder, or pass None")
     with _in_temp_folder(folder):
         return tempfile.TemporaryFile(dir=folder)
 

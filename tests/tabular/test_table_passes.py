@@ -285,7 +285,7 @@ def test_nothing_stays_in_the_folder_after_an_error(error, tmp_path, monkeypatch
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_folder_that_takes_no_rows_is_named(tmp_path):
+def test_a_folder_that_takes_no_rows_is_named(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"temp_folder='.*none' takes no .*; name another"):
         near(temp_folder=tmp_path / "none").fit(*wave())
     read_only = tmp_path / "read_only"
@@ -299,6 +299,14 @@ def test_a_folder_that_takes_no_rows_is_named(tmp_path):
 
     with pytest.raises(OSError, match=r"temp_folder='.*' takes no rows \(No space left on device"):
         coded.mapped([Full()], tmp_path)
+    monkeypatch.setattr(coded, "temporary_file", lambda _: open("/dev/full", "r+b", 0x10000))
+    with pytest.raises(OSError, match=r"temp_folder='.*' takes no rows \(No space left on device"):
+        coded.mapped([np.zeros(3)], tmp_path)
+
+
+def test_a_number_is_no_folder():
+    with pytest.raises(TypeError, match="temp_folder=True is no path; name a folder"):
+        near(temp_folder=True).fit(*wave(20))
 
 
 @pytest.mark.usefixtures("drawn_200")
