@@ -299,7 +299,8 @@ def test_a_folder_that_takes_no_rows_is_named(tmp_path, monkeypatch):
 
     with pytest.raises(OSError, match=r"temp_folder='.*' takes no rows \(No space left on device"):
         coded.mapped([Full()], tmp_path)
-    monkeypatch.setattr(coded, "temporary_file", lambda _: open("/dev/full", "r+b", 0x10000))
+    full = os.fdopen(os.open("/dev/full", os.O_RDWR), "r+b")  # which writes what is small later
+    monkeypatch.setattr(coded, "temporary_file", lambda _: full)
     with pytest.raises(OSError, match=r"temp_folder='.*' takes no rows \(No space left on device"):
         coded.mapped([np.zeros(3)], tmp_path)
 
