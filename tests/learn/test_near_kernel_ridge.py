@@ -346,6 +346,14 @@ def test_a_file_knows_the_tree_of_its_rows(tmp_path, monkeypatch):
     assert_array_equal(loaded.predict(new), model.predict(new))
 
 
+def test_another_alpha_and_number_of_near_rows_are_those_of_a_fit():
+    X, y, weight, new = data()
+    assert_array_equal(
+        made().fit(X, y, weight)._with(0.3, 7).predict(new),
+        made(alpha=0.3, n_neighbors=7).fit(X, y, weight).predict(new),
+    )
+
+
 # ---- rows come and go
 
 

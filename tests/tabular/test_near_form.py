@@ -15,7 +15,9 @@ from gzkcore.rows.coded import CodedRows
 from gzkcore.tabular import near_form
 from gzkcore.tabular.form import Form
 from gzkcore.tabular.near_form import NearForms
-from gzkcore.tabular.report import Candidate
+from gzkcore.tabular.report import Candidate, Report
+from gzkcore.tabular.table_rows import TableRows
+from gzkcore.tabular.trials import Trials
 
 
 def waves(n, seed=0, noise=0.1):
@@ -54,6 +56,26 @@ def test_deviations_are_those_that_were_calibrated_whatever_the_tails():
     mean, std = model.fit(X[:4000], y[:4000]).predict(X[4000:], return_std=True)
     inside = np.mean(np.abs(mean - y[4000:]) < 1.96 * std)
     assert inside == pytest.approx(0.95, abs=0.02)  # .924 by the scale of other rows
+
+
+def test_far_from_all_rows_the_variance_is_that_of_the_calibration(model):
+    _, std = model.model_.predict(np.full((1, 2), 1e6), return_std=True)
+    np.testing.assert_allclose(std[0] ** 2, model._deviations.farthest)
+    assert model.alpha_ > 1e-4  # so that noise is a part of it
+
+
+@pytest.mark.parametrize("at_random", [False, True])
+def test_rows_that_judged_the_search_judge_near_rows_too(at_random):
+    """Any others are held out beside these only where each row may be."""
+    X, y = waves(1000)
+    train, test = np.arange(50, 300), np.arange(50)
+    table = TableRows(X, y[:, None], None, None, None if at_random else np.arange(1000) // 10)
+    judged = Trials(X, table.Y, None, [(train, test)], Report(), 0)
+    search = NearForms(table, judged, None, None, None, at_random)
+    ((others, held_out),) = search.trials.splits
+    assert held_out.size == (200 if at_random else 50)
+    np.testing.assert_array_equal(held_out[search._judged_too], test)
+    assert not np.isin(held_out, others).any()
 
 
 def test_slopes_of_near_rows_are_those_of_the_function(model):
