@@ -15,10 +15,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 from sklearn.base import clone
 
-from gzkcore._util.typing import Integers
 from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.coded_form import coded_form
@@ -28,7 +26,6 @@ from gzkcore.learn.held_out import FOLDS, at_most
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.near_kernel_ridge import SMOOTH_ROWS, NearKernelRidge
 from gzkcore.rows.coded import CodedRows
-from gzkcore.solve.trend import means_and_triangle
 
 from .extrapolation import slopes_of, to_learn
 from .form import Form
@@ -45,7 +42,6 @@ ROWS_FOR_SMOOTH = 4 * SMOOTH_ROWS  # A smooth part is tried from so many rows on
 MORE, MOST_COLUMNS = 1.25, 64
 MOST_IN_PASSES = 1 << 21  # Sources of more rows, where trials take many minutes, must ask for it.
 MOST_IN_PRODUCT = 8  # A product of place and time is tried with so many columns beside the time.
-OWN = 0.1  # A column with a slope has so much of its spread beside the others.
 ROUGH = 0.5  # The smoothness of products of place and time.
 
 
@@ -143,7 +139,6 @@ class NearForms:
         best = self._least(None, self._kernels(), plain, self._best.kernel)
         slopes = None if self._groups is None else slopes_of(self._groups, self.trials.X)
         if slopes is not None:
-            slopes = _apart(slopes, self.trials.X)
             beside = replace(plain, slopes=slopes)
             kernels = [self._again(best), *self._products()]
             best = self._least(best, kernels, beside, best.candidate.kernel)
@@ -257,14 +252,3 @@ class NearForms:
             return []
         parts = [(index.tolist(), Matern(ROUGH, "learn")) for index in (others, times)]
         return [Product(parts)]
-
-
-def _apart(slopes: Integers, X: Any) -> Integers:
-    """Return those of some columns that are no linear functions of the others, but for a little.
-
-    Of such columns large slopes cancel, and only as far as the rows go.
-    """
-    _, root = means_and_triangle(X, slopes)
-    factor, order = qr(root / np.linalg.norm(root, axis=0), mode="r", pivoting=True)
-    sizes = np.abs(np.diagonal(factor))
-    return np.sort(slopes[order[: sizes.size][sizes > OWN * sizes[0]]])

@@ -37,7 +37,7 @@ from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.tabular import form, kernel_search
-from gzkcore.tabular.extrapolation import Edge
+from gzkcore.tabular.extrapolation import Edge, slopes_of
 from gzkcore.tabular.report import Report, plain_name
 from gzkcore.tabular.table_learner import _fitted
 from gzkcore.tabular.trials import Trials
@@ -387,6 +387,16 @@ def test_functions_without_noise_may_have_tiny_alphas():
 
 
 @pytest.mark.slow
+def test_columns_that_are_nearly_sums_of_others_have_no_slopes():
+    rng = np.random.default_rng(0)
+    day, month = rng.uniform(0, 30, 500), rng.integers(0, 12, 500)
+    X = np.column_stack([rng.standard_normal(500), month, day, 30 * month + day])
+    numbers = {"number": np.arange(4), "date": np.arange(0)}
+    kept = slopes_of(SimpleNamespace(columns_of=numbers.get), X)
+    assert kept.size == 3
+    assert 0 in kept
+
+
 def test_importances_count_the_slopes_of_a_trend():
     X = np.random.default_rng(0).standard_normal((200, 3))
     y = 3 * X[:, 0] + X[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(200)

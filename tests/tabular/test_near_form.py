@@ -177,15 +177,6 @@ def test_a_smooth_part_averages_noise_over_more_rows(monkeypatch):
     assert np.corrcoef(slopes[:, 0], of_truth)[0, 1] > 0.5
 
 
-def test_columns_that_are_nearly_sums_of_others_have_no_slopes():
-    rng = np.random.default_rng(0)
-    day, month = rng.uniform(0, 30, 500), rng.integers(0, 12, 500)
-    X = np.column_stack([rng.standard_normal(500), month, day, 30 * month + day])
-    kept = near_form._apart(np.arange(4), X)
-    assert kept.size == 3
-    assert 0 in kept
-
-
 def judged_by(errors):
     """Return a search whose models have these errors, by (alpha, number of near rows)."""
     search = NearForms(None, None, None, None, None, True)
