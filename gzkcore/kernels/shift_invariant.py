@@ -518,15 +518,16 @@ class ProductMatern(_WithLengthScale):
     """Product over columns, or groups of columns, of Matern kernels: a separable Matern kernel.
 
     With r_g = (2 nu)^(1/2) |x - y| / length_scale in the columns of group g, its factors are (1 +
-    r_g) exp(-r_g) for nu = 3/2, (1 + r_g + r_g^2 / 3) exp(-r_g) for 5/2. Columns act more by
-    themselves than in `Matern`, a function of one distance. With nu = 1/2 it is the `Laplacian`.
+    r_g) exp(-r_g) for nu = 3/2, (1 + r_g + r_g^2 / 3) exp(-r_g) for 5/2. Columns matter more by
+    themselves than in `Matern`, a function of one distance. The `Laplacian` is such a product, too.
 
     Parameters
     ----------
     nu : {1.5, 2.5}, default=1.5
         Smoothness.
     length_scale : float, array of shape (n_features,), "learn" or "learn-isotropic", default=1.0
-        > 0, a number or one per column. "learn": one per group, "learn-isotropic": one for all.
+        > 0, a number or one per column, also within a group. "learn": columns of a group share one,
+        "learn-isotropic": all do.
     groups : array-like of int of shape (n_features,), optional
         Columns with the same number, such as those of a category, are one factor, a function of
         their distance. None: every column is a factor.
@@ -534,8 +535,8 @@ class ProductMatern(_WithLengthScale):
     Examples
     --------
     >>> from gzkcore.kernels import ProductMatern
-    >>> ProductMatern(1.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(6)  # .483336 for 1 times .140202 for 2
-    array([[0.067766]])
+    >>> ProductMatern(1.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(6)  # .483358 for 1 times .139731 for 2
+    array([[0.06754]])
     """
 
     distance_power: ClassVar[int] = 0  # it is no function of one distance

@@ -134,7 +134,7 @@ class NearForms:
 
     def best(self, count: int | None = None) -> NearTrial:
         """Return the model whose error on held-out rows is least; with so many near rows."""
-        numbers = NUMBERS if count is None else (min(count, len(self.trials.splits[0][0])),)
+        numbers = NUMBERS if count is None else (min(count, self._table.n_all),)
         plain = Form(self._best.alpha, self.trials.seed, near=numbers[0])
         best = self._least(None, self._kernels(), plain, self._best.kernel)
         slopes = None if self._groups is None else slopes_of(self._groups, self.trials.X)

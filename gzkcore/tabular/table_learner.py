@@ -365,7 +365,10 @@ class TableLearner(BaseEstimator):
             if not room.near(mapped=mapped):
                 raise room.too_little()
             chosen: Any = near.best(self.n_components)
-            why = f"{chosen.sentence()}, as asked for."
+            why = (
+                f"{chosen.sentence()}, as asked for. Their error is {chosen.error:#.3g}; that "
+                "above is of the whole kernel."
+            )
         else:
             form, why = (
                 best_form(room, trials, best, seconds)
