@@ -208,19 +208,28 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
         held = trials.on([edge.split], trials.report)
         if sentence := _widen_outer(deviations, held, best, form.trial):
             trials.report.say(sentence)
-    if not incomplete.any() or gaps.all():
-        return deviations
-    if gaps.sum() < FEWEST_INCOMPLETE:
+    if incomplete.any() and not gaps.all():
+        enough = gaps.sum() >= FEWEST_INCOMPLETE
+        if sentence := _widen_incomplete(deviations, factors(gaps) if enough else None):
+            trials.report.say(sentence)
+    return deviations
+
+
+def _widen_incomplete(deviations: Deviations, factors: Doubles | None) -> str:
+    """Set the factors of rows with a missing number, and return what was done, in words.
+
+    None: too few such rows were held out.
+    """
+    if factors is None:
         deviations.of_incomplete = np.zeros_like(deviations.factors)
-        sentence = "are at least that of y: too few such rows were held out to say more"
+        done = "at least that of y: too few such rows were held out to say more"
     else:
         # So few rows may look surer than the others by chance; they are not.
-        deviations.of_incomplete = np.clip(factors(gaps), deviations.factors, MOST_OF_INCOMPLETE)
+        deviations.of_incomplete = np.clip(factors, deviations.factors, MOST_OF_INCOMPLETE)
         if (deviations.of_incomplete < SAME_FACTOR * deviations.factors).all():
-            return deviations
-        sentence = f"are multiplied by {listed(deviations.of_incomplete)}: less is known of these"
-    trials.report.say(f"Standard deviations of rows with a missing number {sentence}.")
-    return deviations
+            return ""
+        done = f"multiplied by {listed(deviations.of_incomplete)}: less is known of these"
+    return f"Standard deviations of rows with a missing number are {done}."
 
 
 def _widen_outer(
