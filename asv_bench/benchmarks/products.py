@@ -9,6 +9,7 @@ from gzkcore import (
     KernelOperator,
     Laplacian,
     Matern,
+    ProductMatern,
     RationalQuadratic,
     kernel_matrix,
 )
@@ -33,6 +34,7 @@ KERNELS = {
     "matern 3/2": lambda dim: Matern(1.5, dim**0.5),
     "matern 5/2": lambda dim: Matern(2.5, dim**0.5),
     "laplacian": lambda dim: Laplacian(1 / dim),
+    "product of matern 3/2": lambda dim: ProductMatern(1.5, float(dim)),
     "rational quadratic": lambda dim: RationalQuadratic(1.0, dim**0.5),
     "arc-cosine": lambda dim: ArcCosine(1),
 }
