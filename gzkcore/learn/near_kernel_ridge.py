@@ -216,7 +216,9 @@ class NearKernelRidge(WithRows):
         if self.smooth is not None:
             rows = self._fit_smooth(rows, rng)
             self._set_rows(rows)
-        self.kernel_, self.alpha_ = self._learned(kernel, rows, reader, rng)
+        left = self._left()
+        self.kernel_, self.alpha_ = self._learned(kernel, rows, left, reader, rng)
+        self._near = self._near_given(left)
         self._set_scale(rng)
 
     def _set_rows(self, rows: TrainingRows) -> None:
@@ -240,14 +242,14 @@ class NearKernelRidge(WithRows):
         return rows.part(others)
 
     def _learned(
-        self, kernel: Kernel, rows: TrainingRows, reader: Reader, rng: Any
+        self, kernel: Kernel, rows: TrainingRows, left: Doubles, reader: Reader, rng: Any
     ) -> tuple[Kernel, float]:
-        """Return the resolved kernel and alpha, for targets less the trend."""
+        """Return the resolved kernel and alpha, for what trend and smooth part leave."""
         if kernel.unit_sphere:
             check_unit(rows.X)
         if asks_targets(kernel) or self.alpha is None:
             to_learn = kernel if asks_targets(kernel) else reader.resolve(kernel)
-            examples = Examples(rows.X, self._left(), rows.weight, reader.names, self._groups)
+            examples = Examples(rows.X, left, rows.weight, reader.names, self._groups)
             with contextlib.suppress(ConstantTargetsError):
                 found = learned_near(to_learn, examples, start=self._start, random_state=rng)
                 return found.kernel, found.noise if self.alpha is None else float(self.alpha)
@@ -309,7 +311,10 @@ class NearKernelRidge(WithRows):
     @functools.cached_property
     def _near(self) -> NearRows:
         """The rows, with their index."""
-        rows = self.X_fit_, self._left(), self._noise
+        return self._near_given(self._left())
+
+    def _near_given(self, left: Doubles) -> NearRows:
+        rows = self.X_fit_, left, self._noise
         return NearRows(self.kernel_, *rows, self.alpha_, self._count, self._order)
 
     def _with(self, alpha: float, count: int) -> Self:

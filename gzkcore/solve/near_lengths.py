@@ -39,6 +39,7 @@ from gzkcore.kernels.learned_parts import LearnedPart
 from gzkcore.kernels.marginal_likelihood import NOISE_START, ConditionalCriterion, SearchPoint
 
 from .near_rows import NearRows, brought
+from .neighbours import Numbers
 
 # The first draw has FIRST_BLOCKS blocks, others have BLOCKS, of SIZE rows each. On 72,000 rows of
 # 200 stations 500 blocks of one asked row had no better lengths in eight times the time.
@@ -114,7 +115,7 @@ def learned_near(
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Lengths:
     """Lengths of a kernel and the noise, and the rows that are near by these."""
 
@@ -123,6 +124,7 @@ class _Lengths:
     rows: Examples  # of positive weight, with targets (n, n_targets)
     seed: int
     evaluations: int = 0
+    order: Numbers | None = None  # of the rows in a tree, which takes long to be found
 
     @classmethod
     def first(
@@ -147,7 +149,8 @@ class _Lengths:
         """The regression from near rows."""
         noise = None if self.rows.weight is None else 1 / self.rows.weight
         alpha = math.exp(self.point.theta[-1])
-        return NearRows(self.kernel, self.rows.X, self.rows.y, noise, alpha, NEIGHBOURS)
+        rows = self.rows
+        return NearRows(self.kernel, rows.X, rows.y, noise, alpha, NEIGHBOURS, self.order)
 
     @functools.cached_property
     def loss(self) -> float:
@@ -160,7 +163,7 @@ class _Lengths:
         order = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))
         some = np.sort(order[:LEFT_OUT])
         mean, _ = self.near.left_out(some)
-        vars(self).pop("near")  # an index as large as the rows, hardly asked again
+        self.order = vars(self).pop("near").order  # of an index as large as the rows
         return float((np.abs(self.rows.y[some] - mean) ** 1.5).mean())
 
     def refined(self, n_blocks: int) -> Self:
@@ -173,7 +176,9 @@ class _Lengths:
         start = self.point if self.evaluations else _shortened(criterion, self.point)
         point = criterion.least(start, SETTLED)
         count = self.evaluations + criterion.evaluations
-        return replace(self, point=point, evaluations=count)
+        # Learned lengths change so little from draw to draw that one tree does for all.
+        order = self.order if self.evaluations else None
+        return replace(self, point=point, evaluations=count, order=order)
 
     def _blocks(self, n_blocks: int) -> Integers:
         """Return the numbers (n_blocks, SIZE) of rows that are near one another.

@@ -161,9 +161,9 @@ class NearRows:
         return Nearest(self.X, columns.gaps, lambda X: columns.scaled(columns.of(X)), self._order)
 
     @property
-    def order(self) -> Numbers:
-        """The rows in the order of their tree, which takes long to be found."""
-        order: Numbers = self._index.order
+    def order(self) -> Numbers | None:
+        """The rows in the order of their tree, which takes long to be found; None: workers do."""
+        order: Numbers = None if isinstance(self.X, HeldRows) else self._index.order
         return order
 
     # -- predictions --------------------------------------------------------------------------
