@@ -64,11 +64,11 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         of the rows as centres, up to 20,000; 4,096 features; 50 to 300 near rows. Fewer centres or
         features where memory is short.
     kernel : str or Kernel, default="auto"
-        "auto": the best of several Matern kernels, the Laplacian and a product over columns
-        (`ProductMatern`). "gaussian" (or "rbf"), "matern", "laplacian", "exponential" or
-        "rational_quadratic": only this one, with learned lengthscales. A Kernel: only this
-        one, for the encoded columns; parameters that are
-        "learn" or "learn-isotropic" are learned, see `learn_kernel`.
+        "auto": the best of several Matern kernels and the Laplacian. "gaussian" (or "rbf"),
+        "matern", "laplacian", "exponential" or "rational_quadratic": only this one, with learned
+        lengthscales. A Kernel: only this one, for the encoded columns; parameters that are "learn"
+        or "learn-isotropic" are learned, see `learn_kernel`. `ProductMatern(1.5, "learn")` has a
+        factor for each column of the table.
     max_memory : float or str, optional
         > 0, the estimated number of bytes that the final fit may take beside the table: 2e9, or
         "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available at

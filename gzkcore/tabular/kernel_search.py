@@ -6,14 +6,13 @@
                       the nearly best ones again, with lengths from 1,000 rows
         walk          the best one with all lengths shorter, or longer, as long as that helps
 
-1. Kernels: Matern with one length per column and with one for all; Laplacian with one per column,
-   and the product over columns of Matern 3/2, which suit tables with jumps along these, and columns
-   that act alone. The levels of a category share a length, or frequent ones have their own if that
-   is likelier; in the product of Matern they are one factor. The marginal likelihood determines the
-   lengths (`learn_kernel`), for each split only from the rows that are fitted to: held-out rows
-   must not influence the lengths that they judge. Fewer than 50 rows hardly determine lengths, so
-   that a nearly linear kernel is tried too. A thousand rows show only the coarser of two scales and
-   overestimate the noise, so:
+1. Kernels: Matern with one length per column and with one for all, and Laplacian with one per
+   column (a product over columns, which suits tables with jumps along these). The levels of a
+   category share a length, or frequent ones have their own if that is likelier. The marginal
+   likelihood determines the lengths (`learn_kernel`), for each split only from the rows that are
+   fitted to: held-out rows must not influence the lengths that they judge. Fewer than 50 rows
+   hardly determine lengths, so that a nearly linear kernel is tried too. A thousand rows show only
+   the coarser of two scales and overestimate the noise, so:
 2. Lengths and alpha are chosen on some thousands of rows: all lengths are made shorter or longer,
    and alphas are tried in half decades, in the directions that reduce the error. Of 1,000 rows or
    more half choose first, at a quarter of the cost; then all rows choose alpha and shorter lengths.
@@ -38,7 +37,7 @@ from gzkcore._util.wording import meant, seconds_told
 from gzkcore.kernels.aliases import ALIASES, as_kernel
 from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, Examples, LearnedKernel, learned
-from gzkcore.kernels.shift_invariant import Laplacian, Matern, ProductMatern
+from gzkcore.kernels.shift_invariant import Laplacian, Matern
 
 from .report import Candidate, plain_name
 from .table_encoder import Groups
@@ -62,11 +61,7 @@ SETTLED, FORGOTTEN = 3e-4, 1e-5
 
 KERNELS_TRIED = 3  # So many kernels or more are learned where none is asked for.
 MOST_LENGTHS = 1000  # More encoded columns than this share one length.
-LAPLACIAN_COLUMNS = 40  # A Laplacian of m lengths is tried up to m = 40: gradients take m^2 n^2.
-# A product over columns is tried up to so many groups of columns, if it is less likely by no more
-# than UNLIKELY for each target of a row. If its error is the least, its lengths, which need more
-# rows, are learned from so many; it is taken if that is below this share of the others' errors.
-MOST_FACTORS, UNLIKELY, ROWS_OF_PRODUCT, PRODUCT_WINS = 40, 0.06, 2 * N_ROWS, 0.99
+LAPLACIAN_LENGTHS = 40  # A Laplacian of more lengths is not tried.
 LITTLE = 0.01  # Columns with a smaller share of sum(variance / length^2) hardly matter.
 ROUGHEST = 0.5  # This smoothness is tried too where all columns have one length, as on the globe.
 # With fewer rows to fit to, learned lengths are often worse than a linear regression. For 160
@@ -161,8 +156,8 @@ class Lesson:
 class Lessons:
     """Kernels with lengths learned from the rows that splits fit to.
 
-    `rows` are those that final lengths are learned from (`more`: of a product over columns), and
-    `fewer` those for lengths that are compared: of each split, and of all rows if there are more.
+    `rows` are those that final lengths are learned from, `fewer` some of them, for lengths that are
+    compared: of each split, and then, if there are several, of all rows.
     """
 
     def __init__(self, trials: Trials, rng: np.random.Generator) -> None:
@@ -170,15 +165,15 @@ class Lessons:
         sources = [train for train, _ in trials.splits]
         if self.n_splits > 1:
             sources.append(trials.every())
-        X, Y = trials.X, trials.Y
-        self.rows = [some_that_vary(X, Y, rows, rng) for rows in sources]
+        self.rows = [some_that_vary(trials.X, trials.Y, rows, rng) for rows in sources]
         self.without_variation = not all(rows.size for rows in self.rows)
         self.starts: list[Candidate] = []  # the kernels to try
         self._lessons: dict[str, Lesson] = {}
         self._n_searches, self._n_done = len(self.rows), 0
         if not self.without_variation:
-            self.fewer = [some_that_vary(X, Y, rows, rng, GUARD_ROWS) for rows in self.rows]
-            self.more = [some_that_vary(X, Y, rows, rng, ROWS_OF_PRODUCT) for rows in sources]
+            self.fewer = [
+                some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in self.rows
+            ]
 
     def learn_all(self, kernel: Kernel | None, groups: Groups | None) -> None:
         """Learn the kernels to try: the only one that is asked for, or several."""
@@ -194,6 +189,8 @@ class Lessons:
                 self.learn(alike, Matern(ROUGHEST, "learn-isotropic"))
         elif kernel is not None:
             self._n_searches *= 2
+            if getattr(kernel, "groups", False) is None:  # a column of the table is a factor
+                kernel.set_params(groups=groups.of_columns)
             self.learn(per_column, kernel, groups.of_columns)
             self.learn(alike, _alike(kernel))
         else:
@@ -202,7 +199,7 @@ class Lessons:
 
     def _learn_several(self, groups: Groups) -> None:
         name, shared = "one lengthscale per column", groups.of_columns
-        start = of_columns = self.learn(name, Matern("learn", "learn"), shared)
+        start = self.learn(name, Matern("learn", "learn"), shared)
         matern: Any = start.kernel
         if not np.array_equal(shared, groups.of_levels):
             per_level, same = "one lengthscale per level", Matern(matern.nu, "learn")
@@ -217,20 +214,10 @@ class Lessons:
         alike = Matern(matern.nu, "learn-isotropic")
         self.learn("one lengthscale", alike, np.where(small, -1, shared))
         for sharing in (shared, groups.of_columns, groups.of_levels):
-            if np.count_nonzero(sharing >= 0) <= LAPLACIAN_COLUMNS:
+            if np.unique(sharing[sharing >= 0]).size <= LAPLACIAN_LENGTHS:
                 first = start if sharing is shared else None
                 self.learn(name, Laplacian("learn"), sharing, first)
                 break
-        if len(groups.kinds) <= MOST_FACTORS:
-            self._learn_product(groups, of_columns)
-
-    def _learn_product(self, groups: Groups, start: LearnedKernel) -> None:
-        """Learn a product over columns, unless it is far less likely."""
-        name, kernel = "one lengthscale per column", ProductMatern(1.5, "learn", groups.of_columns)
-        below = start.value + UNLIKELY * self.trials.Y[self.fewer[-1]].size
-        own = self._learned(name, self.fewer[-1], kernel, groups.of_columns, start, below=below)
-        if own.value < below:
-            self.learn(name, kernel, groups.of_columns, own)
 
     def add(self, name: str, kernel: Kernel) -> None:
         """Add a kernel of which nothing is learned."""
@@ -260,16 +247,16 @@ class Lessons:
         self.starts.append(Candidate(name, alpha=alpha, **lesson.kernels(self.n_splits)))
         return likeliest
 
-    def refined(self, best: Candidate, sources: list[Integers]) -> Candidate:
-        """Return a candidate with lengths that are learned from these rows, some of each split."""
+    def refined(self, best: Candidate) -> Candidate:
+        """Return a candidate with lengths that are learned from all rows that there are for it."""
         lesson = self._lessons.get(best.name)
         if lesson is None:
             return best
         lesson.answers = [
             answer
-            if rows.size == answer.rows.size
+            if rows.size == few.size
             else self._learned(best.name, rows, lesson.kernel, lesson.groups, answer)
-            for rows, answer in zip(sources, lesson.answers, strict=True)
+            for rows, few, answer in zip(self.rows, self.fewer, lesson.answers, strict=True)
         ]
         return replace(best, **lesson.kernels(self.n_splits))
 
@@ -363,13 +350,8 @@ def _best_of(trials: Trials, lessons: Lessons) -> Candidate:
             "with extreme values"
         )
     error = _least(tried).error
-    close = [lessons.refined(best, lessons.rows) for best in tried if best.error <= CLOSE * error]
-    found = [trials.run_about(best) or best for best in close]
-    best = min(found, key=lambda candidate: candidate.error)
-    if isinstance(best.kernel, ProductMatern):
-        found.remove(best)
-        found.append(trials.run_about(lessons.refined(best, lessons.more)) or best)
-    return _least(found)
+    close = [lessons.refined(best) for best in tried if best.error <= CLOSE * error]
+    return _least([trials.run_about(best) or best for best in close])
 
 
 def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candidate:
@@ -395,6 +377,5 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candida
 
 
 def _least(candidates: list[Candidate]) -> Candidate:
-    """Return the candidate with the least error; a product over columns has to win by more."""
-    shares = [PRODUCT_WINS if isinstance(c.kernel, ProductMatern) else 1.0 for c in candidates]
-    return candidates[int(np.argmin([c.error for c in candidates] / np.array(shares)))]
+    """Return the candidate with the least error."""
+    return min(candidates, key=lambda candidate: candidate.error)

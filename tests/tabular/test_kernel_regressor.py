@@ -693,7 +693,7 @@ def test_the_table_of_the_report_can_be_read_line_by_line(labels):
     for line in lines[:end]:
         rows, kernel = re.fullmatch(r".[\d. e+-]+ [\d<. ]+ s +(\d+)   (.*)", line).groups()
         assert rows in ("80", "40")
-        assert kernel.startswith(("Gaussian", "Matern", "Laplacian", "ProductMatern"))
+        assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
     assert not any(" 0.0 s" in line for line in lines)
     assert "shares of the classes" not in str(report)
 
@@ -1061,21 +1061,32 @@ def test_of_few_rows_a_kernel_is_tried_that_is_nearly_linear(n, tried):
 
 
 @pytest.mark.slow
-def test_columns_that_act_alone_take_a_product_over_columns():
+def test_a_product_over_columns_has_a_factor_for_each_column_of_the_table():
     rng = np.random.default_rng(0)
     X, levels = rng.standard_normal((400, 4)), rng.integers(0, 3, 400)
     y = np.abs(X).sum(axis=1) + levels + 0.05 * rng.standard_normal(400)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(level=np.array(list("xyz"))[levels])
-    model = KernelRegressor(random_state=0).fit(frame[:300], y[:300])
-    assert isinstance(model.kernel_, ProductMatern)
+    kernel = ProductMatern(1.5, "learn")
+    model = KernelRegressor(kernel=kernel, random_state=0).fit(frame[:300], y[:300])
+    np.testing.assert_array_equal(model.kernel_.groups, [0, 1, 2, 3, 4, 4, 4])
+    assert kernel.groups is None
     lengths = model.lengthscales_
     assert len({length for name, length in lengths.items() if name.startswith("level")}) == 1
     assert np.std(model.predict(frame[300:]) - y[300:]) < 0.25 * y.std()
     slopes = model.predict(frame[300:], return_gradient=True)[1]
-    assert np.mean(np.abs(slopes[:, :4] - np.sign(X[300:])) < 0.3) > 0.8
-    model = KernelRegressor(form="near", random_state=0).fit(frame[:300], y[:300])
+    slopes = np.column_stack([slopes[name] for name in "abcd"])
+    assert np.mean(np.abs(slopes - np.sign(X[300:])) < 0.3) > 0.8
+    model = KernelRegressor(form="near", kernel=kernel, random_state=0).fit(frame[:300], y[:300])
     assert isinstance(model.kernel_, ProductMatern)
     assert np.std(model.predict(frame[300:]) - y[300:]) < 0.25 * y.std()
+
+
+def test_levels_that_share_a_length_count_as_one_where_a_laplacian_is_tried():
+    X, y = waves(200)
+    frame = pd.DataFrame(X).assign(a=[f"a{i % 30}" for i in range(200)])
+    frame["b"] = frame["a"].sample(frac=1, random_state=0).to_numpy()
+    names = [each.name for each in KernelRegressor().fit(frame, y).report_.candidates]
+    assert "Laplacian, one lengthscale per column" in names
 
 
 def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():

@@ -159,7 +159,7 @@ def test_the_scales_of_a_product_are_those_of_its_parts():
 def test_near_rows_are_chosen_where_they_are_better():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (16_000, 2))
-    y = np.sin(150 * X[:, 0]) + np.sin(150 * X[:, 1]) + 0.1 * rng.standard_normal(len(X))
+    y = np.sin(150 * X[:, 0]) * np.sin(150 * X[:, 1]) + 0.1 * rng.standard_normal(len(X))
     model = KernelRegressor(random_state=0).fit(X, y)
     assert isinstance(model.model_, NearKernelRidge)
     assert "nearest rows of each new one" in str(model.report_)
