@@ -30,11 +30,11 @@ from gzkcore.kernels.general import Precomputed
 from gzkcore.kernels.products import KernelOperator, as_double, matrix_of
 from gzkcore.passes.streams import Step, as_step
 
-from .factored import Factored, check_definite
+from .factored import DOUBLE_ROWS, Factored, check_definite
 from .preconditioner import Preconditioner
 from .preconditioners import is_count, preconditioner_for
 from .products import linear_sums
-from .solve import OfColumns, ShiftedSystems, Solution, Solver, Start, not_finite
+from .solve import OfColumns, ShiftedSystems, Solution, Solver, Start, norms, not_finite
 from .trend import inverse as trend_inverse
 from .workers import Workers
 
@@ -314,9 +314,32 @@ class FactoredSystem(_MatrixSystem):
         return Factored(matrix, self.alphas, np.ones(self.n_rows) if noise is None else noise)
 
     def solve(self, targets: Doubles, alphas: Doubles, **options: Any) -> Solution:
-        """Solve with one thread, see `KernelSystem`."""
+        """Solve with one thread, see `KernelSystem`; without its steps where one is enough."""
+        asked = {name for name, value in options.items() if value is not None}
+        few = self.n_rows <= DOUBLE_ROWS and self.equations.max_iter > 0
         with limit_blas(1):
+            if few and asked <= {"step"}:
+                step = options.get("step")
+                direct: Solution | None = as_step(step, lambda: self._direct(targets, alphas))
+                if direct is not None:
+                    return direct
             return super().solve(targets, alphas, **options)
+
+    def _direct(self, targets: Doubles, alphas: Doubles) -> Solution | None:
+        """Return the solution by the factors, None where it is less accurate than `tol`."""
+        with np.errstate(all="ignore"):
+            coef = self.preconditioner.solve(targets, self.columns_of(alphas))
+            noise = alphas if self.noise is None else alphas * self.noise[:, None]
+            left = targets - (self.matrix @ coef + noise * coef)
+            sizes = norms(targets)
+            residual = norms(left) / np.where(sizes > 0, sizes, 1.0)
+        converged = residual <= self.tol
+        if not converged.all():
+            return None
+        n_iter, status = (sizes > 0).astype(np.intp), ["converged"] * alphas.size
+        return Solution(
+            coef, residual, n_iter, converged, status, alphas, self.tol, residual[None], left
+        )
 
     def root(self, alpha: float) -> Doubles | None:
         """Return L of K + alpha N = L L^T, None if the matrix is singular."""
