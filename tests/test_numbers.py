@@ -230,7 +230,7 @@ def test_where_others_win_says_by_how_much(numbers, leads):
             tolerance = 0.06 if "points" in by else 0.5
             assert ahead == pytest.approx(numbers.mean_of(by), abs=tolerance), table
             checked += 1
-    assert checked > 8
+    assert checked > 6
 
 
 def test_where_others_win_says_by_how_much_with_all_rows(numbers):
