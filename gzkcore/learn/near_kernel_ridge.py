@@ -162,6 +162,7 @@ class NearKernelRidge(WithRows):
     _order: Any = None  # of the rows in their tree, in a file
     _groups: Integers | None = None  # numbers of columns that share a length
     _start: Doubles | None = None  # one over the lengths where the search for lengths starts
+    _like: "NearKernelRidge | None" = None  # a fit to the same rows, whose smooth part this takes
 
     def __init__(
         self,
@@ -216,7 +217,7 @@ class NearKernelRidge(WithRows):
         if self.smooth is not None:
             rows = self._fit_smooth(rows, rng)
             self._set_rows(rows)
-        left = self._left()
+        left = self._left() if self._like is None else self._like._near.y
         self.kernel_, self.alpha_ = self._learned(kernel, rows, left, reader, rng)
         self._near = self._near_given(left)
         self._set_scale(rng)
@@ -236,6 +237,9 @@ class NearKernelRidge(WithRows):
                 f"smooth={self.smooth!r} is fitted to {SMOOTH_ROWS:,} rows, and near rows are "
                 f"others, but X has {len(order):,}; pass more rows, or smooth=None"
             )
+        if self._like is not None:
+            self.smooth_ = self._like.smooth_
+            return rows.part(others)
         left = self._left()[some].reshape(-1, *self._target_shape)
         weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
         self.smooth_ = clone(self.smooth).fit(dense(rows.X[some]), left, **weight)

@@ -89,15 +89,15 @@ def learned_near(
         # Rows that are near by lengths of which one is far too long tell nothing of its column.
         starts = [start] if start is None else [start, None]
         began = (_Lengths.first(part, examples, each, seed) for each in starts)
-        best = new = min((lengths.refined(FIRST_BLOCKS) for lengths in began), key=loss)
+        best = new = min((lengths.refined() for lengths in began), key=loss)
         for _ in range(1, ROUNDS):
-            last, new = new, new.refined(BLOCKS)
+            last, new = new, new.refined()
             best = min(best, last, key=loss)
             if np.abs(new.point.theta - last.point.theta).max() <= ALIKE:
                 break
         best, misses = min(best, new, key=loss), 0
         for other in others:
-            new = replace(best, part=drawn.part(other, some)).refined(BLOCKS)
+            new = replace(best, part=drawn.part(other, some)).refined()
             if new.loss < best.loss:
                 best = new
             elif (misses := misses + 1) == MISSES:
@@ -163,12 +163,13 @@ class _Lengths:
         order = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))
         some = np.sort(order[:LEFT_OUT])
         mean, _ = self.near.left_out(some)
-        self.order = vars(self).pop("near").order  # of an index as large as the rows
+        self.blocks  # noqa: B018  by the same index, which is as large as the rows
+        self.order = vars(self).pop("near").order
         return float((np.abs(self.rows.y[some] - mean) ** 1.5).mean())
 
-    def refined(self, n_blocks: int) -> Self:
+    def refined(self) -> Self:
         """Return the likeliest lengths of blocks of rows that are near by these."""
-        blocks = self._blocks(n_blocks)
+        blocks = self.blocks
         spread = None if self.rows.weight is None else 1 / self.rows.weight[blocks]
         part = self.part.on_blocks(*brought(self.rows.X, blocks))
         n_given = blocks.shape[1] - _asked(blocks)
@@ -180,12 +181,14 @@ class _Lengths:
         order = self.order if self.evaluations else None
         return replace(self, point=point, evaluations=count, order=order)
 
-    def _blocks(self, n_blocks: int) -> Integers:
-        """Return the numbers (n_blocks, SIZE) of rows that are near one another.
+    @functools.cached_property
+    def blocks(self) -> Integers:
+        """The numbers (n_blocks, SIZE) of rows that are near one another.
 
         The last ones, which are asked, are some of the nearest third about the centre of a block.
         """
         rng, n = np.random.default_rng(self.seed), len(self.rows.y)
+        n_blocks = BLOCKS if self.evaluations else FIRST_BLOCKS
         centers = self.near.columns.of(self.rows.X[rng.permutation(n)[:n_blocks]])
         blocks: Integers = self.near.nearest(centers, min(SIZE, n)).astype(np.intp)
         for rows in blocks:

@@ -38,6 +38,7 @@ from .preconditioners import LEAST_ALPHA, LEAST_IN_SINGLE
 NEW_ROWS = 1 << 14  # So many new rows are worked on at a time,
 NEAR_VALUES = 1 << 25  # and, of all their near rows, so many numbers.
 SLOPE_VALUES = 1 << 20  # Slopes are computed of so many new rows that these are all numbers.
+MANY = 1000  # A mask of n rows takes as long as sorting one number in so many of them, or less.
 MATTERS = 1e-10  # Columns matter whose scale is a larger share of the largest.
 
 
@@ -101,6 +102,15 @@ def scaled(kernel: Kernel, X: Doubles) -> Doubles:
         )
     parts = [scaled_columns(X, factor)[0] for term in form for factor in term.factors]
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def _different(places: Numbers, n: int) -> Integers:
+    """Return the different ones of some numbers below n, in order; by a mask if they are many."""
+    if MANY * places.size < n:
+        return np.unique(places)
+    is_there = np.zeros(n, bool)
+    is_there[places] = True
+    return np.flatnonzero(is_there)
 
 
 class NearRows:
@@ -205,7 +215,8 @@ class NearRows:
 
     def _weights(self, X: Doubles, places: Numbers) -> tuple[Doubles, Doubles]:
         """Return a for each new row and the variance of an observation there, over the scale."""
-        some, numbers = np.unique(places), np.empty(self.X.shape[0], np.int32)
+        numbers = np.empty(self.X.shape[0], np.int32)
+        some = _different(places, numbers.size)
         numbers[some] = np.arange(len(some))
         at = numbers[places]
         old, noise = self.columns.of(self.X[some]), self._noise_of(some)

@@ -178,10 +178,13 @@ class NearForms:
 
         Their lengths and alpha are learned from those of a kernel on.
         """
+        like: Any = None
         for kernel in kernels:
             model = form.learner(kernel, self._groups)
             model._start = column_scales(start, self.trials.X.shape[1])
+            model._like = like if form.smooth is not None else None
             other = self._trial(kernel, form, model, fit=True)
+            like, model._like = model, None
             if best is None or other.candidate.error < best.candidate.error:
                 best = other
         return cast(NearTrial, best)

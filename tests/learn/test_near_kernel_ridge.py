@@ -573,6 +573,17 @@ def test_a_smooth_part_is_a_regressor(smooth):
         NearKernelRidge(smooth=smooth).fit(X, y)
 
 
+def test_a_fit_takes_the_smooth_part_of_another_to_the_same_rows(monkeypatch):
+    monkeypatch.setattr(near_kernel_ridge, "SMOOTH_ROWS", 120)
+    X, y, weight, new = data(400, 2)
+    alone, other, like = (made(smooth=KernelRidge(Gaussian(4.0), 0.1)) for _ in range(3))
+    like._like = other.set_params(kernel=Matern(2.5)).fit(X, y, weight)
+    assert_array_equal(
+        like.fit(X, y, weight).predict(new), alone.fit(X, y, weight).predict(new), strict=True
+    )
+    assert like.smooth_ is other.smooth_
+
+
 def test_a_trend_is_no_bool():
     X, y, _, _ = data(60)
     with pytest.raises(TypeError, match="trend=True is no trend"):

@@ -18,6 +18,7 @@ from gzkcore import (
 from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
 from gzkcore.rows.coded import CodedRows
+from gzkcore.solve import near_lengths
 from gzkcore.solve.near_lengths import _Lengths
 from gzkcore.solve.near_rows import NearRows
 
@@ -137,7 +138,8 @@ def test_predictions_of_rows_with_codes_are_those_of_the_array(kernel, alpha):
         ProductMatern(1.5, "learn", OF_COLUMNS),
     ],
 )
-def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template, copies):
+def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template, copies, monkeypatch):
+    monkeypatch.setattr(near_lengths, "FIRST_BLOCKS", 20)
     X, y = table(300)
     if copies:
         X[150:] = X[:150]
@@ -145,7 +147,7 @@ def test_likelihoods_of_rows_with_codes_are_those_of_the_array(template, copies)
     for rows in (X, CodedRows.of(X, GROUPS)):
         examples = Examples(rows, y[:, None], None, None, OF_COLUMNS)
         began = _Lengths.first(examples.part(template, np.arange(200)), examples, None, 0)
-        new = began.refined(20)
+        new = began.refined()
         values.append(np.concatenate([new.part.low, new.point.theta, [new.point.value, new.loss]]))
     tol = 1e-3 if copies else 1e-4  # which of the copies are near is arbitrary
     np.testing.assert_allclose(values[1], values[0], rtol=tol, atol=tol)
@@ -200,10 +202,26 @@ def test_a_smooth_part_takes_rows_with_codes(monkeypatch):
     np.testing.assert_allclose(coded, plain, rtol=1e-3, atol=1e-4)
 
 
-def test_another_draw_has_the_same_bounds():
+def test_draws_of_learned_lengths_share_one_tree_and_its_neighbours():
+    X, y = table(300)
+    examples = Examples(X, y[:, None], None, None, OF_COLUMNS)
+    part = examples.part(Matern(1.5, "learn"), np.arange(200))
+    new = _Lengths.first(part, examples, None, 0).refined()
+    blocks = new.blocks
+    assert new.order is None
+    assert new.loss > 0
+    again = replace(new, order=new.order)  # with the tree of the same lengths
+    np.testing.assert_array_equal(again.blocks, blocks)
+    assert again.loss == new.loss
+    assert new.refined().order is new.order
+
+
+def test_another_draw_has_the_same_bounds(monkeypatch):
+    monkeypatch.setattr(near_lengths, "FIRST_BLOCKS", 10)
+    monkeypatch.setattr(near_lengths, "BLOCKS", 10)
     X, y = table(300)
     examples = Examples(CodedRows.of(X, GROUPS), y[:, None], None, None, OF_COLUMNS)
     part = examples.part(Matern(1.5, "learn"), np.arange(200))
     low = part.low.copy()
-    new = _Lengths.first(part, examples, None, 0).refined(10).refined(10)
+    new = _Lengths.first(part, examples, None, 0).refined().refined()
     np.testing.assert_array_equal(new.part.low, low)
