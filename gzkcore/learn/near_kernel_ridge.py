@@ -237,12 +237,12 @@ class NearKernelRidge(WithRows):
                 f"smooth={self.smooth!r} is fitted to {SMOOTH_ROWS:,} rows, and near rows are "
                 f"others, but X has {len(order):,}; pass more rows, or smooth=None"
             )
-        if self._like is not None:
+        if self._like is None:
+            left = self._left()[some].reshape(-1, *self._target_shape)
+            weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
+            self.smooth_ = clone(self.smooth).fit(dense(rows.X[some]), left, **weight)
+        else:
             self.smooth_ = self._like.smooth_
-            return rows.part(others)
-        left = self._left()[some].reshape(-1, *self._target_shape)
-        weight = {} if rows.weight is None else {"sample_weight": rows.weight[some]}
-        self.smooth_ = clone(self.smooth).fit(dense(rows.X[some]), left, **weight)
         return rows.part(others)
 
     def _learned(

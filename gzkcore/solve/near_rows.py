@@ -173,7 +173,7 @@ class NearRows:
     @property
     def order(self) -> Numbers | None:
         """The rows in the order of their tree, which takes long to be found; None: workers do."""
-        order: Numbers = None if isinstance(self.X, HeldRows) else self._index.order
+        order: Numbers | None = None if isinstance(self.X, HeldRows) else self._index.order
         return order
 
     # -- predictions --------------------------------------------------------------------------
