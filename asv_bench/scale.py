@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.common import gaussian
 from cost import anonymous_cost_of
+from near import near
 from printing import report, run_parts, show
 from scipy.linalg.blas import ssyrk
 from sklearn.base import clone
@@ -32,8 +33,8 @@ BLOCK = 65_536
 
 
 def scale(options):
-    """One pass over more rows than memory; Dask with one worker and two; more, by simulation."""
-    parts = {"disk": disk, "dask": cluster, "simulate": simulate}
+    """One pass over more rows than memory; Dask; more workers, by simulation; near rows."""
+    parts = {"disk": disk, "dask": cluster, "simulate": simulate, "near": near}
     run_parts("scale", options, parts)
 
 
