@@ -132,7 +132,7 @@ cdef inline void match(Py_ssize_t turn, Py_ssize_t table, Py_ssize_t seats,
 cdef Py_ssize_t multiply(
     const gzk_factor* factors, Py_ssize_t count, const double* reach, double far,
     Py_ssize_t first_row, Py_ssize_t end_row, Py_ssize_t first_column, Py_ssize_t end_column,
-    bint symmetric,
+    bint symmetric, const Py_ssize_t[::1] X_counts,
     const floating[:, :, ::1] X, const double[:, ::1] X_centers, const double[:, ::1] X_radii,
     const floating[:, :, ::1] Y, const double[:, ::1] Y_centers, const double[:, ::1] Y_radii,
     const floating[:, :, ::1] V, double[:, :, ::1] out, floating* scratch,
@@ -164,7 +164,7 @@ cdef Py_ssize_t multiply(
             if both:
                 memset(wj, 0, GZK_TILE * width * sizeof(floating))
             tile(here, count, scratch, a, &Y[column, 0, 0], b, &V[column, 0, 0], wi,
-                 &V[row if both else 0, 0, 0], wj, width, both, buffer)
+                 &V[row if both else 0, 0, 0], wj, width, both, X_counts[row], buffer)
             target = &out[row, 0, 0]
             if width == 1:
                 add_lanes(wi, target)
@@ -189,10 +189,12 @@ def kernel_product(
     const floating[:, :, ::1] X,          # IN   (I, dim, TILE)
     const double[:, ::1] X_centers,       # IN   (I, dim)
     const double[:, ::1] X_radii,         # IN   (I, count)
+    const Py_ssize_t[::1] X_counts,       # IN   (I,): rows of each tile, others are copies of the last
     const floating[:, :, ::1] Y,          # IN   (J, dim, TILE)
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, ::1] Y_radii,         # IN   (J, count)
-    const floating[:, :, ::1] V,          # IN   (J, TILE, width), width 1 or a multiple of lanes
+    const floating[:, :, ::1] V,          # IN   (J, TILE, width), width 1 or a multiple of lanes;
+                                          #      where symmetric 0 at copies
     const long long[:, ::1] factors,      # IN   (count, 12)
     const double[:, ::1] numbers,         # IN   (count, 4), the last: how far each factor reaches
     const floating[::1] coefficients,     # IN   of all factors
@@ -224,9 +226,11 @@ def kernel_product(
     check_tiles(known, count, Y, Y_centers, Y_radii)
     agree(Y.shape[1] == X.shape[1] and (n_columns == n_rows or not symmetric)
           and V.shape[0] == n_columns and V.shape[1] == GZK_TILE and out.shape[0] == n_rows
-          and out.shape[1] == GZK_TILE and out.shape[2] == V.shape[2], "tiles, V and out")
+          and out.shape[1] == GZK_TILE and out.shape[2] == V.shape[2]
+          and X_counts.shape[0] == n_rows, "tiles, V and out")
     if n_rows == 0 or n_columns == 0 or V.shape[2] == 0:
         return 0
+    inside(&X_counts[0], n_rows, 1, GZK_TILE + 1, "X_counts")
     for f in range(count):
         reach[f] = numbers[f, 3]
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
@@ -259,7 +263,7 @@ def kernel_product(
                         min(n_rows, rows[task] * block + (end if symmetric else 1)),
                         columns[task] * block if symmetric else start,
                         min(n_columns, (columns[task] + 1) * block) if symmetric else end,
-                        symmetric, X, X_centers, X_radii, Y, Y_centers, Y_radii, V, out,
+                        symmetric, X_counts, X, X_centers, X_radii, Y, Y_centers, Y_radii, V, out,
                         scratch + threadid() * size)
                 PyErr_CheckSignals()
     finally:

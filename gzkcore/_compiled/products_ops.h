@@ -469,7 +469,7 @@ GZK_INLINE void NAME(gzk_extent)(const REAL *x, const ptrdiff_t count, REAL *low
 /* Multiply one tile of a kernel that is 0 from r = 1 on: of each strip the columns that may be nearer. */
 GZK_INLINE void NAME(gzk_compact_tile)(const gzk_factor *factor, const REAL *u, const REAL *x,
                                        const REAL *vj, REAL *wi, const REAL *vi, REAL *wj,
-                                       ptrdiff_t width, const int both, REAL *buffer)
+                                       ptrdiff_t width, const int both, ptrdiff_t rows, REAL *buffer)
 {
     enum { GROUP = GZK_ABREAST * LANES, GROUPS = GZK_TILE / GROUP };
     REAL low[GZK_NEAR_COLUMNS][GROUPS], high[GZK_NEAR_COLUMNS][GROUPS], least, most;
@@ -477,7 +477,7 @@ GZK_INLINE void NAME(gzk_compact_tile)(const gzk_factor *factor, const REAL *u, 
     for (ptrdiff_t k = 0; k < dim; k++)
         for (ptrdiff_t g = 0; g < GROUPS; g++)
             NAME(gzk_extent)(x + k * GZK_TILE + g * GROUP, GROUP, &low[k][g], &high[k][g]);
-    for (ptrdiff_t i = 0; i < GZK_TILE; i += GZK_STRIP) {
+    for (ptrdiff_t i = 0; i < rows; i += GZK_STRIP) {
         REAL apart[GROUPS] = {0};
         ptrdiff_t from = GROUPS, end = 0;
         for (ptrdiff_t k = 0; k < dim; k++) {
@@ -503,20 +503,21 @@ GZK_INLINE void NAME(gzk_compact_tile)(const gzk_factor *factor, const REAL *u, 
     }
 }
 
-/* Multiply one tile: with width 1, wi (GZK_TILE, LANES) parts by lane, else (GZK_TILE, width). */
+/* Multiply the first rows of one tile: with width 1, wi (GZK_TILE, LANES) parts by lane, else (GZK_TILE,
+ * width). */
 static void NAME(gzk_tile)(const gzk_factor *factors, ptrdiff_t count, const REAL *u, const REAL *a,
                            const REAL *x, const REAL *b, const REAL *vj, REAL *wi, const REAL *vi,
-                           REAL *wj, ptrdiff_t width, int both, REAL *buffer)
+                           REAL *wj, ptrdiff_t width, int both, ptrdiff_t rows, REAL *buffer)
 {
     if (count == 1 && factors->profile == GZK_COMPACT) {
         const ptrdiff_t first = factors->first * GZK_TILE;
         if (both)
-            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 1, buffer);
+            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 1, rows, buffer);
         else
-            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 0, buffer);
+            NAME(gzk_compact_tile)(factors, u + first, x + first, vj, wi, vi, wj, width, 0, rows, buffer);
         return;
     }
-    for (ptrdiff_t i = 0; i < GZK_TILE; i += GZK_STRIP) {
+    for (ptrdiff_t i = 0; i < rows; i += GZK_STRIP) {
         NAME(gzk_values)(factors, count, i, u, a, x, b, buffer + GZK_STRIP * GZK_TILE, buffer);
         if (width == 1 && both)
             NAME(gzk_multiply)(buffer, vj, wi + i * LANES, vi + i, wj, 1, 0, GZK_TILE);

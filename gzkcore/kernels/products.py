@@ -377,8 +377,9 @@ class Runs:
         for _, known, rows, columns in self._terms:
             tiles = self._run(number, len(rows.rows))
             run = replace(
-                rows, rows=rows.rows[tiles], centers=rows.centers[tiles], radii=rows.radii[tiles]
-            )
+                rows, rows=rows.rows[tiles], centers=rows.centers[tiles], radii=rows.radii[tiles],
+                counts=rows.counts[tiles],
+            )  # fmt: skip
             parts = [multiply(known, run, columns, V[:, part], False)[0] for part in _parts(V)]
             products.append(np.concatenate(parts, axis=1))
         return products

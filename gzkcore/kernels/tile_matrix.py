@@ -117,11 +117,11 @@ def multiply(
     out = np.zeros((len(rows.rows), _products.tile_rows(), width))
     scaled = V * columns.factor[:, None]
     power = np.frexp(np.abs(scaled).max(axis=0))[1]  # of 2: V may be beyond a float's range
-    values = rows.rows[:, 0].size * columns.rows[:, 0].size
+    values = int(rows.counts.sum()) * columns.rows[:, 0].size
     n_tiles = _products.kernel_product(
-        rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
-        columns.place(np.ldexp(scaled, -power), width, dtype), known.factors, known.numbers,
-        known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
+        rows.rows, rows.centers, rows.radii, rows.counts, columns.rows, columns.centers,
+        columns.radii, columns.place(np.ldexp(scaled, -power), width, dtype), known.factors,
+        known.numbers, known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
     )  # fmt: skip
     return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), n_tiles
 

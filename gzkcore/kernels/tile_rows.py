@@ -42,6 +42,7 @@ class TiledRows:
     rows: Floats  # (n_tiles, dim, TILE), relative to the centres
     centers: Doubles  # (n_tiles, dim)
     radii: Doubles  # (n_tiles, n_factors): the largest distance of a row from its centre
+    counts: Integers  # (n_tiles,): of the rows, without those that are repeated
     factor: Doubles  # (n_rows,)
 
     @classmethod
@@ -71,7 +72,8 @@ class TiledRows:
         powers = np.prod([power for _, power in parts], axis=0)
         panels = empty_aligned((len(placed), rows.shape[1], size), dtype)
         panels[...] = placed.transpose(0, 2, 1)
-        return cls(order, places, panels, centers, radii, powers)
+        counts = np.bincount(places // size, minlength=len(placed))
+        return cls(order, places, panels, centers, radii, counts, powers)
 
     def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
         """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 for repeated rows."""
