@@ -23,8 +23,8 @@ cdef extern from "products.h" nogil:
     void expand "gzk_expand"(...)
     # factors, count, i, u, a, x, b, spare, out: write kernel values of a strip of rows of a tile.
     void values "gzk_values"(...)
-    # factors, count, u, a, x, b, vj, wi, vi, wj, width, both, rows, buffer: multiply the first rows of
-    # a tile of kernel values by vj into wi and, with `both`, by vi into wj.
+    # factors, count, u, a, x, b, vj, wi, vi, wj, width, both, rows, buffer: multiply the first rows
+    # of a tile of kernel values by vj into wi and, with `both`, by vi into wj.
     void tile "gzk_tile"(...)
     void gzk_tile_slopes_f64(const gzk_factor* factors, const gzk_factor* slopes, Py_ssize_t count,
                              const double* u, const double* a, const double* x, const double* b,

@@ -189,7 +189,7 @@ def kernel_product(
     const floating[:, :, ::1] X,          # IN   (I, dim, TILE)
     const double[:, ::1] X_centers,       # IN   (I, dim)
     const double[:, ::1] X_radii,         # IN   (I, count)
-    const Py_ssize_t[::1] X_counts,       # IN   (I,): rows of each tile, others are copies of the last
+    const Py_ssize_t[::1] X_counts,       # IN   (I,): rows of each tile; copies fill it
     const floating[:, :, ::1] Y,          # IN   (J, dim, TILE)
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, ::1] Y_radii,         # IN   (J, count)
