@@ -17,6 +17,7 @@ from satellite import satellite
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import ShuffleSplit
+from ways import ways
 
 from gzkcore import (
     KernelOperator,
@@ -43,7 +44,7 @@ def whole(options):
     parts = {
         "errors": errors, "features": features, "globe": globe, "peers": peers,
         "centers": centers, "iterations": iterations, "large": large, "satellite": satellite,
-        "places": places, "passes": passes,
+        "places": places, "passes": passes, "ways": ways,
     }  # fmt: skip
     run_parts("whole", options, parts)
 

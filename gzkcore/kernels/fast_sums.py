@@ -20,6 +20,7 @@ import numpy as np
 from scipy.fft import dctn, next_fast_len
 
 from gzkcore._compiled import products as _products
+from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.nonuniform import Complexes, Exponentials, evened, has_finufft
 from gzkcore._util.threads import n_threads, on_threads
 from gzkcore._util.typing import Doubles, Integers
@@ -27,7 +28,7 @@ from gzkcore.sphere.transforms import HarmonicSums, angles_of, zonal_coefficient
 
 from .base import Kernel
 from .split import MOST_COLUMNS, Distance, KernelSplit, NoSplitError, distances_of, radius_of
-from .tile_form import DIFFERENCE, TABLE, Factor, Term
+from .tile_form import DIFFERENCE, EXPONENTIAL, TABLE, Factor, Term
 from .tile_matrix import DOUBLE, FactorArrays, multiply, without_offsets
 from .tile_rows import FAR, LEAST_WINDOW, TiledRows, tile_order
 from .transformed import Transformed, unmapped
@@ -105,12 +106,20 @@ def digits_of(profile: Callable[[Doubles], Doubles], tol: float) -> float:
     return DIGITS * tol / largest if DIGITS * tol < MOST_DIGITS * largest else MOST_DIGITS
 
 
+def farthest(r: Doubles, values: Doubles, tol: float) -> float:
+    """Return the distance from which on a kernel with these values is negligible."""
+    large = np.flatnonzero(np.abs(values) > tol / SAMPLES)
+    return float(r[min(large[-1] + 1, len(r) - 1)]) if large.size else 0.0
+
+
 class Sphere:
     """Zonal kernels of rows of one norm: a series of harmonics."""
 
     def __init__(self, distance: Distance, radius: float, tol: float) -> None:
         self.distance, self.radius, self.tol = distance, radius, tol
         self.reach = 2 * radius
+        r, values = self._samples
+        self.reach_of_tiles = farthest(r, values, tol)
         self.digits = digits_of(self.profile, tol)
 
     def profile(self, r: Doubles) -> Doubles:
@@ -170,8 +179,7 @@ class Box:
             raise NoSplitError
         self.fade = diameter, FADE * diameter
         r = np.linspace(0, self.fade[1], SAMPLES)
-        large = np.flatnonzero(np.abs(distance.profile(r)) > tol / SAMPLES)
-        self.reach = float(r[min(large[-1] + 1, SAMPLES - 1)]) if large.size else 0.0
+        self.reach = self.reach_of_tiles = farthest(r, distance.profile(r), tol)
         self.fades = self.reach >= diameter
         if self.fades:
             self.reach = self.fade[1]
@@ -231,19 +239,20 @@ class Box:
 
 # ---- cost, in nanoseconds of a thread
 
-# A kernel value in tiles times two vectors in single precision, the same by a table, and the factor
-# for double precision.
-VALUE, TABLE_VALUE, DOUBLED = 0.85, 2.2, 2.5
+# A kernel value in tiles times a vector, in single precision with AVX-512: a root and a power, or a
+# power alone, or a table; what each 16 of several vectors add; and the factors for double precision
+# and for other instruction sets. Of 8,192 rows in two and three columns.
+ROOT_VALUE, POWER_VALUE, TABLE_VALUE, PANEL, DOUBLED = 0.29, 0.18, 1.45, 0.5, 2.5
+SLOWER = {"v4": 1.0, "v3": 1.7}
+MOST_SLOW = 3.0
 # Parts of tiles that are skipped have radii of this share of those of the tiles.
 PARTS = 0.35
 # Legendre functions cost this for each degree cubed.
 LEGENDRE = 0.4
-# Finding a split costs this for each of some ten products.
-SETUP = 2e7
+# A split and its transforms cost so much, and so much for each row; a fit has FIT products.
+SETUP, SETUP_ROW, FIT = 6e7, 1500, 10
 # From so many rows on, a product is expected to take time linear in the rows.
 EXPECTED_ROWS = 1 << 16
-# So many vectors are expected.
-WIDTH = 2
 # No split is looked for if the kernel matrix has fewer values.
 LEAST_VALUES = 1 << 28
 
@@ -251,12 +260,23 @@ LEAST_VALUES = 1 << 28
 def fft_cost(shape: Sequence[int]) -> float:
     """Return the cost of an FFT of twice as many numbers along each axis."""
     numbers: int = math.prod(2 * count for count in shape)
-    return 0.5 * numbers * math.log2(numbers)
+    return 0.8 * numbers * math.log2(numbers)
 
 
 def spread_cost(dim: int, tol: float) -> float:
     """Return the cost of a nonuniform FFT for each point."""
     return 20 + float(2 + math.ceil(-math.log10(tol))) ** dim * (0.6 if dim == 3 else 1.0)
+
+
+def value_cost(form: Sequence[Term], n_vectors: int = 1) -> float:
+    """Return the cost of a value of a kernel of this form in tiles, times so many vectors."""
+    panels = 0 if n_vectors == 1 else -(-n_vectors // 16)
+    of_factors = sum(
+        {EXPONENTIAL: POWER_VALUE, TABLE: TABLE_VALUE}.get(factor.profile, ROOT_VALUE)
+        for term in form
+        for factor in term.factors
+    )
+    return SLOWER.get(ISA, MOST_SLOW) * (of_factors + PANEL * panels * len(form))
 
 
 class TileCount:
@@ -308,6 +328,8 @@ class FastSums:
         Y=None means X.
     tol : float
         The error of a kernel value, relative to k(x, x).
+    n_vectors : int, default=1
+        How many are expected to be multiplied at once.
 
     Notes
     -----
@@ -316,7 +338,9 @@ class FastSums:
     coefficients of a transform for each thread.
     """
 
-    def __init__(self, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float, n_vectors: int = 1
+    ) -> None:
         dim = X.shape[1]
         largest = float(np.abs(kernel.diag(X[:1])).max())
         if not (has_finufft() and 0 < largest < math.inf and tol >= LEAST_TOL):
@@ -331,7 +355,7 @@ class FastSums:
         else:
             distances = [Distance((0, 1, 2), (1.0, 1.0, 1.0), form)]
         self.shape, self.symmetric = (len(X), len(X if Y is None else Y)), Y is None
-        self.cost, self.cost_of_tiles = SETUP, 0.0
+        self.n_vectors, self.cost, self.cost_of_tiles = n_vectors, 0.0, 0.0
         orders = [_order(rows, distances[0]) for rows in ([X] if Y is None else [X, Y])]
         self.order, self._columns = orders[0], orders[-1]
         rows = X[orders[0]]
@@ -340,21 +364,29 @@ class FastSums:
         self.parts = [self._part(distance, rows, columns, of_each) for distance in distances]
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float) -> "FastSums | None":
-        """Return None where tiles cost less, or are the only form."""
+    def of(
+        cls, kernel: Kernel, X: Doubles, Y: Doubles | None, tol: float, n_vectors: int = 1,
+        n_products: int = 1,
+    ) -> "FastSums | None":  # fmt: skip
+        """Return None where so many products by tiles cost less, or are the only form."""
         if not worth_a_look(kernel, X, Y):
             return None
         kernel, X, Y = unmapped(kernel, X, Y)
+        n, m = len(X), len(X if Y is None else Y)
+        setup = (SETUP + SETUP_ROW * (n if Y is None else n + m)) / n_products
+        values = n * m / (2 if Y is None else 1)
+        if value_cost(kernel.tile_form(X.shape[1]) or (), n_vectors) * values < setup:
+            return None
         try:
-            sums = cls(kernel, X, Y, tol)
+            sums = cls(kernel, X, Y, tol, n_vectors)
         except NoSplitError:
             return None
-        return sums if sums.cost < sums.cost_of_tiles else None
+        return sums if sums.cost + setup < sums.cost_of_tiles else None
 
     @staticmethod
     def cost_by_tiles(n_rows: int) -> float:
         """Return the nanoseconds of a product with K of n_rows rows by tiles, none skipped."""
-        return VALUE * n_rows**2 / 2
+        return ROOT_VALUE * SLOWER.get(ISA, MOST_SLOW) * n_rows**2 / 2
 
     @staticmethod
     def expected_cost(kernel: Kernel, X: Doubles, n_rows: int, tol: float) -> float:
@@ -368,7 +400,7 @@ class FastSums:
             cost = FastSums(kernel, rows, None, tol).cost
         except NoSplitError:
             return of_tiles
-        return min(of_tiles, cost * n_rows / len(rows))
+        return min(of_tiles, (cost + SETUP / FIT) * n_rows / len(rows))
 
     def _part(self, distance: Distance, X: Doubles, Y: Doubles, tol: float) -> DistanceProduct:
         rows = distance.rows(X)
@@ -381,17 +413,18 @@ class FastSums:
         plain = Term((Factor(1.0, DIFFERENCE, TABLE),))
         tiles = self._tiles(rows, columns, plain, np.float32)
         n_values = TileCount(*tiles, self.symmetric)
-        self.cost_of_tiles += VALUE * n_values.up_to(space.reach)
+        of_tiles = value_cost(distance.terms, self.n_vectors)
+        self.cost_of_tiles += of_tiles * n_values.up_to(space.reach_of_tiles)
         points = (len(rows) + len(columns)) / 2 * space.point_cost
         radius = float(max(side.radii.max() for side in tiles))
 
         def cost(split: KernelSplit) -> tuple[float, tuple[int, ...]]:
             size = space.size(split)
-            far = (WIDTH + 1) // 2 * (space.fixed_cost(size) + points)
+            far = (self.n_vectors + 1) // 2 * (space.fixed_cost(size) + points)
             if not split.e:
                 return far, size
             compact = split.compact is not None
-            value = VALUE if compact else TABLE_VALUE
+            value = value_cost([Term((split.factor(),))], self.n_vectors)
             factor = DOUBLED if split.dtype(radius) == DOUBLE else 1.0
             return far + factor * value * n_values.up_to(split.e, compact), size
 

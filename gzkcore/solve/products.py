@@ -16,7 +16,7 @@ from gzkcore._util.validation import dense
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.fast_sums import LEAST_TOL, FastSums, worth_a_look
+from gzkcore.kernels.fast_sums import FIT, LEAST_TOL, FastSums, worth_a_look
 from gzkcore.kernels.general import Precomputed
 from gzkcore.kernels.products import KernelOperator, as_double
 
@@ -32,7 +32,9 @@ PREDICTED_NUMBERS = 1 << 24
 PREDICTED_TOL, COMPARED_ROWS = 1e-5, 64
 
 
-def linear_sums(kernel: Kernel, X: Doubles, alpha: float, tol: float) -> FastSums | None:
+def linear_sums(
+    kernel: Kernel, X: Doubles, alpha: float, tol: float, n_vectors: int = 1
+) -> FastSums | None:
     """Return products with K(X, X) in linear time, exact enough for alpha and tol; None: tiles.
 
     Errors of eps k(x, x) in the values of K, as rough as the rows are dense, are a matrix with
@@ -46,7 +48,8 @@ def linear_sums(kernel: Kernel, X: Doubles, alpha: float, tol: float) -> FastSum
         )
     largest = float(kernel.diag(X[:1]).max()) or 1.0
     sums_tol = SUMS_TOL * tol * alpha / largest
-    return FastSums.of(kernel, X, None, min(max(sums_tol, LEAST_TOL), MOST_SUMS_TOL))
+    sums_tol = min(max(sums_tol, LEAST_TOL), MOST_SUMS_TOL)
+    return FastSums.of(kernel, X, None, sums_tol, n_vectors, FIT)
 
 
 def expected_cost(kernel: Kernel, X: Doubles, n_rows: int) -> float:
@@ -90,4 +93,4 @@ def _linear_cross_sums(kernel: Kernel, X: Doubles, Y: Doubles, V: Doubles) -> Fa
     largest = float(kernel.diag(some).max()) or 1.0
     length = np.square(V).sum(axis=0)
     tol = PREDICTED_TOL * math.sqrt((of_some[length > 0] / length[length > 0]).min(initial=1.0))
-    return FastSums.of(kernel, X, Y, min(tol / largest, MOST_SUMS_TOL))
+    return FastSums.of(kernel, X, Y, min(tol / largest, MOST_SUMS_TOL), V.shape[1])

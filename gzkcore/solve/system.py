@@ -90,7 +90,8 @@ def system_of(
         return PrecomputedSystem(equations)
     if not by_tiles:
         alpha = float(np.min(equations.alphas))
-        sums = linear_sums(equations.kernel, as_double(rows), alpha, equations.tol)
+        alphas = np.unique(equations.alphas).size
+        sums = linear_sums(equations.kernel, as_double(rows), alpha, equations.tol, alphas)
         if sums is not None:
             return LinearTimeSystem(equations, workers, sums)
     return TiledSystem(equations, workers or Workers())

@@ -267,6 +267,30 @@ def test_a_fit_is_that_of_tiles(monkeypatch):
     np.testing.assert_allclose(mean, tiles.predict(new), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "dim", "n_products", "linear"),
+    [
+        (Gaussian(50.0), 2, 10, True),
+        (Gaussian(50.0), 2, 1, False),  # the set-up takes longer than a product by tiles
+        (Matern(1.5, 0.2), 3, 10, False),
+        (Matern(1.5, 0.2), 2, 10, True),
+    ],
+)
+def test_the_way_taken_depends_on_the_products_to_come(
+    kernel, dim, n_products, linear, monkeypatch
+):
+    monkeypatch.setattr(module, "ISA", "v4")
+    X = np.random.default_rng(0).random((20_000, dim))
+    sums = FastSums.of(kernel, X, None, 4e-6, 1, n_products)
+    assert (sums is not None) is linear
+
+
+def test_tiles_multiply_by_sixteen_vectors_at_once():
+    costs = [module.value_cost(Matern(1.5).tile_form(2), count) for count in (1, 2, 16, 17)]
+    assert costs[0] < costs[1] == costs[2] < costs[3]
+    assert module.value_cost(Gaussian(1.0).tile_form(2)) < costs[0]
+
+
 def test_without_finufft_tiles_remain(monkeypatch):
     monkeypatch.setattr(module, "has_finufft", lambda: False)
     monkeypatch.setattr(products, "has_finufft", lambda: False)
