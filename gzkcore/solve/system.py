@@ -47,6 +47,7 @@ SINGLE_TOL = 1e-4  # From this tol on steps are in single precision.
 NEGLIGIBLE = 1e-2
 # The kernel matrix of so many rows is tried for NaN, infinity and negative eigenvalues.
 TRIED_ROWS = 64
+LEAST_SIZE = 1e-150  # Smaller targets are scaled first: their squares are 0.
 LANDMARKS = 512  # A precomputed matrix that is not factored has so many landmarks.
 
 
@@ -335,7 +336,7 @@ class FactoredSystem(_MatrixSystem):
             sizes = norms(targets)
             residual = norms(left) / np.where(sizes > 0, sizes, 1.0)
         converged = residual <= self.tol
-        if not converged.all():
+        if not (converged & ((sizes > LEAST_SIZE) | ~targets.any(axis=0))).all():
             return None
         n_iter, status = (sizes > 0).astype(np.intp), ["converged"] * alphas.size
         return Solution(

@@ -1212,3 +1212,12 @@ def test_fitted_rows_are_sorted_once(monkeypatch):
     model.fit(X[:4500], X[:4500, 0] - 1e6)
     expected = model.kernel_(new, X[:4500]) @ model.dual_coef_
     assert_allclose(model.predict(new), expected, rtol=1e-9)
+
+
+def test_the_residual_of_tiny_targets_is_that_of_their_multiples():
+    """Squares of 1e-160 are 0, so that any solution would seem to be exact."""
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    y = np.sin(X[:, 0])
+    small, large = (KernelRidge(Gaussian(0.2), 1e-3).fit(X, scale * y) for scale in (1e-160, 1.0))
+    np.testing.assert_allclose(small.predict(X), 1e-160 * large.predict(X), rtol=1e-9)
+    assert 0 < small.residual_ < 1e-12
