@@ -125,6 +125,7 @@ class _Lengths:
     seed: int
     evaluations: int = 0
     order: Numbers | None = None  # of the rows in a tree, which takes long to be found
+    blocks: Integers | None = None  # those drawn by these lengths
 
     @classmethod
     def first(
@@ -163,13 +164,13 @@ class _Lengths:
         order = np.random.default_rng(self.seed + 1).permutation(len(self.rows.y))
         some = np.sort(order[:LEFT_OUT])
         mean, _ = self.near.left_out(some)
-        self.blocks  # noqa: B018  by the same index, which is as large as the rows
+        self.blocks = self.draw()  # by the same index, which is as large as the rows
         self.order = vars(self).pop("near").order
         return float((np.abs(self.rows.y[some] - mean) ** 1.5).mean())
 
     def refined(self) -> Self:
         """Return the likeliest lengths of blocks of rows that are near by these."""
-        blocks = self.blocks
+        blocks = self.draw() if self.blocks is None else self.blocks
         spread = None if self.rows.weight is None else 1 / self.rows.weight[blocks]
         part = self.part.on_blocks(*brought(self.rows.X, blocks))
         n_given = blocks.shape[1] - _asked(blocks)
@@ -179,11 +180,10 @@ class _Lengths:
         count = self.evaluations + criterion.evaluations
         # Learned lengths change so little from draw to draw that one tree does for all.
         order = self.order if self.evaluations else None
-        return replace(self, point=point, evaluations=count, order=order)
+        return replace(self, point=point, evaluations=count, order=order, blocks=None)
 
-    @functools.cached_property
-    def blocks(self) -> Integers:
-        """The numbers (n_blocks, SIZE) of rows that are near one another.
+    def draw(self) -> Integers:
+        """Return the numbers (n_blocks, SIZE) of rows that are near one another.
 
         The last ones, which are asked, are some of the nearest third about the centre of a block.
         """

@@ -207,11 +207,11 @@ def test_draws_of_learned_lengths_share_one_tree_and_its_neighbours():
     examples = Examples(X, y[:, None], None, None, OF_COLUMNS)
     part = examples.part(Matern(1.5, "learn"), np.arange(200))
     new = _Lengths.first(part, examples, None, 0).refined()
-    blocks = new.blocks
+    blocks = new.draw()
     assert new.order is None
     assert new.loss > 0
     again = replace(new, order=new.order)  # with the tree of the same lengths
-    np.testing.assert_array_equal(again.blocks, blocks)
+    np.testing.assert_array_equal(again.draw(), blocks)
     assert again.loss == new.loss
     assert new.refined().order is new.order
 
