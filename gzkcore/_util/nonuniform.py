@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import fftn, ifftn
 
 from .threads import on_threads
 from .typing import Doubles
@@ -77,6 +78,10 @@ class Exponentials:
         """Leave out the plans, which are of this process."""
         return {**vars(self), "_idle": {1: [], 2: []}}
 
+    def on_grid(self) -> "GridExponentials":
+        """Return the same functions at the nodes of a grid, twice as many along each axis."""
+        return GridExponentials(self.shape, [2 * size for size in self.shape])
+
     def synthesis(self, coefficients: Complexes, n_threads: int = 1) -> Complexes:
         """Return sum_k coefficients[k] exp(i <k, x>) at every point."""
         out = np.empty(self.n_points, np.complex128)
@@ -124,3 +129,25 @@ class Exponentials:
         sums = plan.execute(np.ascontiguousarray(data))
         self._idle[kind].append(plan)
         return sums
+
+
+class GridExponentials:
+    """`Exponentials` at the nodes of a grid, 2 pi j / size along each axis, by FFTs."""
+
+    def __init__(self, shape: Sequence[int], sizes: Sequence[int]) -> None:
+        self.sizes, self.n_points = tuple(sizes), math.prod(sizes)
+        halves = [size // 2 for size in shape]
+        places = [np.r_[: most + 1, -most:0] for most in halves]  # from both ends
+        self._places = np.ix_(*places)
+
+    def synthesis(self, coefficients: Complexes, n_threads: int = 1) -> Complexes:
+        """Return sum_k coefficients[k] exp(i <k, x>) at every node."""
+        padded = np.zeros(self.sizes, np.complex128)
+        padded[self._places] = coefficients
+        values = ifftn(padded, norm="forward", overwrite_x=True, workers=n_threads)
+        return np.asarray(values.ravel())
+
+    def adjoint(self, values: Complexes, n_threads: int = 1) -> Complexes:
+        """Return sum_x values[x] exp(-i <k, x>) for every k."""
+        sums = fftn(values.reshape(self.sizes), workers=n_threads)
+        return np.asarray(sums[self._places])

@@ -219,10 +219,17 @@ class Box:
         """Return the factors of the coefficients of exponentials."""
 
         def on_grid(axes: list[Doubles]) -> Doubles:
-            r = np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes]))
-            return split.far(r, self._faded(r, self.distance.on_grid(axes)))
+            return split.far(self._lengths(axes), self.on_grid(axes))
 
         return periodic_weights(on_grid, self.sides.tolist(), size)
+
+    def on_grid(self, axes: Sequence[Doubles]) -> Doubles:
+        """Return the kernel at the nodes of a grid of differences."""
+        return self._faded(self._lengths(axes), self.distance.on_grid(list(axes)))
+
+    @staticmethod
+    def _lengths(axes: Sequence[Doubles]) -> Doubles:
+        return np.asarray(np.sqrt(functools.reduce(np.add.outer, [t * t for t in axes])))
 
     def transform(self, rows: Doubles, size: tuple[int, ...]) -> Transform:
         """Return the transform of rows."""

@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve
 
 from gzkcore._util.extras import needs
 from gzkcore._util.state import (
@@ -48,8 +47,7 @@ from gzkcore.kernels.split import (
 )
 from gzkcore.passes.exponential_sums import ExponentialSums
 from gzkcore.passes.streams import Reader, Step, valid_rows
-from gzkcore.solve.far_features import FINER, FarFeatures, Frequencies, Harmonics, cut
-from gzkcore.solve.preconditioner import Preconditioner, factor_of
+from gzkcore.solve.far_features import FarFeatures, Frequencies, Harmonics, Lowest, cut
 from gzkcore.solve.solve import conjugate_gradients
 from gzkcore.sphere.transforms import zonal_coefficients
 
@@ -59,7 +57,8 @@ from .regression import Regressor, check_alphas
 __all__ = ["SeriesRidge"]
 
 DIGITS = 1e-12  # Transforms of nodes and of predictions have this relative error.
-FACTORED = 2500  # The system of so many functions of the lowest frequencies is factored.
+# The grid of the weights is so many times as fine as the frequencies: rough kernels have more.
+FINER = 8
 FIRST_TOL, LEAST_TOL = 1e-4, 1e-13  # The first and the least tolerance of conjugate gradients.
 MOST_LEFT = 1e-3  # Where a box repeats, the kernel is at most this share of k(x, x).
 # The noise is at least this share of the standard deviation of y: beside less no error is small.
@@ -410,7 +409,7 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         def product(V: Doubles) -> Doubles:
             return features.transposed_product(of_nodes[:, :1] * features.product(V))
 
-        lowest = _Lowest(features, self._low(angles, weights), of_nodes[:, 0], alphas)
+        lowest = Lowest(features, of_nodes[:, 0], alphas)
         coef, steps = np.zeros_like(b), np.zeros(len(means), np.intp)
         tol, length = FIRST_TOL, np.linalg.norm(b, axis=0)
         while True:
@@ -471,15 +470,6 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
                 "degree, or use KernelRidge, which takes the whole kernel"
             )
 
-    def _low(self, angles: Any, weights: Doubles) -> FarFeatures:
-        """Return the functions of the lowest frequencies, at nodes."""
-        highest = self._highest()
-        if self.moments_.box is None:
-            return self._features(angles, weights[: min(highest[0], math.isqrt(FACTORED) - 1) + 1])
-        count = math.prod(2 * most + 1 for most in highest)
-        share = min(1.0, (FACTORED / count) ** (1 / len(highest)))
-        return self._features(angles, cut(weights, [max(1, int(share * most)) for most in highest]))
-
     def _refuse(self, bound: Doubles, steps: Integers, errors: Doubles, angles: Any) -> None:
         """Raise for gaps, with the place where the solution is least exact."""
         node = int(np.abs(errors).max(axis=1).argmax())
@@ -510,28 +500,3 @@ class SeriesRidge(Resumable, WithKernel, Regressor, PassLearner):
         mean = features.product(np.atleast_2d(solution["coef_"]).T)
         mean += np.atleast_1d(solution["intercept_"])
         return mean, None
-
-
-class _Lowest(Preconditioner):
-    """The system of the lowest frequencies, factored, and the diagonal of the others.
-
-    The diagonal is that of evenly distributed rows.
-    """
-
-    def __init__(
-        self, features: FarFeatures, low: FarFeatures, of_nodes: Doubles, alphas: Doubles
-    ) -> None:
-        self._places = features.among(low)
-        density = of_nodes.sum() / features.measure
-        self._squares = density * np.square(features.roots)
-        gram = low.weighted_gram(of_nodes)
-        self._factors = {alpha: factor_of(gram, alpha) for alpha in np.unique(alphas).tolist()}
-        self._alphas = alphas
-
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R, see `Preconditioner`."""
-        alphas = self._alphas[columns]
-        solved: Doubles = R / (self._squares[:, None] + alphas)
-        for j, alpha in enumerate(alphas.tolist()):
-            solved[self._places, j] = cho_solve((self._factors[alpha], True), R[self._places, j])
-        return solved

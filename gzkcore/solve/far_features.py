@@ -3,9 +3,12 @@
 On the sphere, and in a periodic box, a kernel is a series (`kernels/fast_sums.py`). Its first
 functions times the roots of their weights are features. Z V and Z^T V are one transform for two
 columns. The Gram matrix takes one more: a product of two functions up to degree L is a sum of those
-up to 2 L, so that the sums of these over the rows give all its entries.
+up to 2 L, so that the sums of these over the rows give all its entries. They are also the sums over
+weighted nodes of a grid, with which conjugate gradients solve for thousands of functions by FFTs.
 """
 
+import copy
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,33 +16,49 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve
 
 from gzkcore._compiled import legendre as _legendre
-from gzkcore._util.nonuniform import Complexes, Exponentials, evened, paired
+from gzkcore._util.nonuniform import Complexes, Exponentials, GridExponentials, evened, paired
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.kernels.fast_sums import Box, FastSums, Sphere, Transform, by_pairs, spread_cost
+from gzkcore.kernels.fast_sums import (
+    SAMPLES,
+    Box,
+    FastSums,
+    Sphere,
+    by_pairs,
+    periodic_weights,
+    spread_cost,
+)
 from gzkcore.kernels.split import KernelSplit
 from gzkcore.sphere.transforms import HarmonicSums, on_rings
 
-__all__ = ["Frequencies", "Harmonics"]
+from .preconditioner import Preconditioner, factor_of
+from .solve import OfColumns, conjugate_gradients
+
+__all__ = ["Frequencies", "Harmonics", "Lowest"]
 
 ROOT_2 = math.sqrt(2)
 BLOCK = 256  # So many rows of a Gram matrix are looked up at a time.
-MOST_FUNCTIONS = 1 << 14  # There are at most so many features.
-# The Gram matrix and a factor take at most so many bytes a row: less than neighbours would take.
-BYTES_OF_ROW = 1200
+MOST_FUNCTIONS = 1 << 17  # There are at most so many features, and half as many as rows.
+LOWEST = 2500  # The system of so many functions of the lowest frequencies is factored.
 # The density of the rows is estimated from so many of them, by so many cells.
 COUNTED_ROWS, CELLS = 1 << 16, 1 << 13
 # Nanoseconds of a thread for a multiply-add of a factor, and of its triangles for a vector.
-FACTORED, SOLVED = 0.02, 0.8
-# A residual of 1e-3 takes so many steps for each unit of the root of the condition number.
-STEPS = 3.0
+FACTOR_COST, SOLVE_COST = 0.02, 0.8
+# A residual of 1e-3 takes so many steps for each unit of the root of the condition number, each of
+# them so many on nodes where rows lie evenly: 8 to 12 on the sphere, 22 in the plane.
+STEPS, NODE_STEPS = 3.0, 12
 # The relative error of a transform is this share of alpha over the largest eigenvalue, within
-# these bounds.
-DIGITS, LEAST_DIGITS, MOST_DIGITS = 1e-2, 1e-13, 1e-6
-# The grid of the weights is so many times as fine as the frequencies: rough kernels have more.
-FINER = 8
+# these bounds; that of systems on nodes NODE_DIGITS times as much. At 10^6 rows on the sphere with
+# 16,641 functions 10 and 100 times took 5 and 6 steps, 1,000 times 16.
+DIGITS, LEAST_DIGITS, MOST_DIGITS, NODE_DIGITS = 1e-2, 1e-13, 1e-6, 5.0
+# The grid of the weights is so many times as fine as the frequencies.
+FINER = 2
+# A box is longer than the rows by the distance at which the kernel falls to this share of k(x, x).
+# At 10^6 rows in the plane .02, .1 and .3 took 4, 5 and 7 steps.
+MARGIN = 0.05
 
 
 class FarFeatures:
@@ -59,14 +78,35 @@ class FarFeatures:
     _square: float
 
     def __init__(
-        self, transform: Transform, coefficients: tuple[int, ...], places: Sequence[Integers],
+        self, transform: Any, coefficients: tuple[int, ...], places: Sequence[Integers],
         weights: Doubles, order: Integers,
     ) -> None:  # fmt: skip
         self.transform, self.coefficients, self.order = transform, coefficients, order
+        inner = getattr(transform, "exponentials", transform)
+        self.angles, self.tol, self._shape = inner.angles, inner.tol, inner.shape
         self.own, self.first, self.second = places
         of_columns = weights.take(np.concatenate([self.own, self.first, self.first]))
         self.roots = np.sqrt(np.maximum(of_columns, 0.0))
         self.shape, self.width = (len(order), len(self.roots)), len(self.roots)
+
+    def lowest(self) -> "FarFeatures":
+        """Return the `LOWEST` functions of the lowest frequencies, or all."""
+        raise NotImplementedError
+
+    def system(self, noise: Doubles, mu: Doubles) -> "OnNodes":
+        """Return what solves systems with mu I + Z^T diag(1 / noise) Z."""
+        return OnNodes(self, 1 / noise, mu)
+
+    def on_nodes(self, weights: Doubles) -> tuple["FarFeatures", Doubles]:
+        """Return the features of nodes, and weights with which they have the same Gram matrix."""
+        doubled, made = [2 * size - 1 for size in self._shape], copy.copy(self)
+        sums = Exponentials(self.angles, doubled, self.tol).adjoint(
+            weights[self.order].astype(np.complex128), n_threads()
+        )
+        grid = GridExponentials(doubled, [2 * size for size in self._shape])
+        made.transform = self.transform.on_grid()
+        made.order, made.shape = np.arange(grid.n_points), (grid.n_points, self.width)
+        return made, grid.synthesis(sums, n_threads()).real / grid.n_points
 
     def among(self, few: "FarFeatures") -> Integers:
         """Return the columns that are those of `few` features up to a lower frequency."""
@@ -166,15 +206,20 @@ class Harmonics(FarFeatures):
         shape = (L + 1, L + 1, 2)
         of_places = np.broadcast_to(weights[:, None], shape)
         super().__init__(HarmonicSums(angles, L, tol), shape, places, of_places, order)
-        self.degree, self.tol, self._angles = L, tol, angles
+        self.degree, self._weights = L, weights
         self._degrees = np.concatenate([ell[m == 0], ell[m > 0]])
         self._square = float((2 * np.arange(L + 1) + 1) @ np.maximum(weights, 0.0)) / (4 * np.pi)
+
+    def lowest(self) -> "Harmonics":
+        """Return the functions of the lowest degrees."""
+        first = self._weights[: math.isqrt(LOWEST)]
+        return Harmonics(self.angles, first, self.tol, self.order)
 
     def _up_to(self, few: Any) -> NDArray[np.bool_]:
         return np.asarray(self._degrees <= few.degree)
 
     def _gram(self, weights: Complexes) -> Doubles:
-        sums = Exponentials(self._angles, [4 * self.degree + 1] * 2, self.tol)
+        sums = Exponentials(self.angles, [4 * self.degree + 1] * 2, self.tol)
         return harmonic_gram(sums.adjoint(weights, n_threads()))
 
 
@@ -251,18 +296,24 @@ class Frequencies(FarFeatures):
         leading = np.take_along_axis(k, (k != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
         first = np.flatnonzero(leading > 0)
         second = np.ravel_multi_index(tuple((-k[first] % weights.shape).T), weights.shape)
-        self.k, self.tol = k[np.concatenate([[0], first])], tol
+        self.k, self._weights = k[np.concatenate([[0], first])], weights
         transform = Exponentials(angles, weights.shape, tol)
         places = np.zeros(1, np.intp), first, second
         super().__init__(transform, weights.shape, places, weights, order)
-        self._angles, self._square = transform.angles, float(self.roots @ self.roots)
+        self._square = float(self.roots @ self.roots)
+
+    def lowest(self) -> "Frequencies":
+        """Return the functions of the lowest frequencies."""
+        share = min(1.0, (LOWEST / self.width) ** (1 / len(self.highest)))
+        first = cut(self._weights, [max(1, int(share * most)) for most in self.highest])
+        return Frequencies(self.angles, first, self.tol, self.order)
 
     def _up_to(self, few: Any) -> NDArray[np.bool_]:
         return np.asarray((np.abs(self.k) <= few.highest).all(axis=1))
 
     def _gram(self, weights: Complexes) -> Doubles:
         shape = [4 * most + 1 for most in self.highest]
-        sums = Exponentials(self._angles, shape, self.tol)
+        sums = Exponentials(self.angles, shape, self.tol)
         values = sums.adjoint(weights, n_threads()).ravel()
         own = np.where(self.k.any(axis=1), 1.0, 1 / ROOT_2)
         n_all = len(self.k)
@@ -285,6 +336,57 @@ class Frequencies(FarFeatures):
         return gram
 
 
+# ---- systems with their Gram matrix
+
+
+class Lowest(Preconditioner):
+    """The system of the lowest frequencies, factored, and the diagonal of the others.
+
+    The diagonal is that of evenly distributed rows.
+    """
+
+    def __init__(self, features: FarFeatures, weights: Doubles, alphas: Doubles) -> None:
+        low = features.lowest()
+        self._places = features.among(low)
+        density = weights.sum() / features.measure
+        self._squares = density * np.square(features.roots)
+        gram = low.weighted_gram(weights)
+        self._factors = {alpha: factor_of(gram, alpha) for alpha in np.unique(alphas).tolist()}
+        self._alphas = alphas
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R, see `Preconditioner`."""
+        alphas = self._alphas[columns]
+        solved: Doubles = R / (self._squares[:, None] + alphas)
+        for j, alpha in enumerate(alphas.tolist()):
+            with limit_blas(1):
+                low = cho_solve((self._factors[alpha], True), R[self._places, j])
+            solved[self._places, j] = low
+        return solved
+
+
+class OnNodes:
+    """(mu I + Z^T W Z)^-1 by conjugate gradients on nodes, whose steps take FFTs of their grid."""
+
+    def __init__(self, features: FarFeatures, weights: Doubles, mu: Doubles) -> None:
+        self._nodes, self._weights = features.on_nodes(weights)
+        self._lowest, self._mu = Lowest(features, weights, mu), mu
+        self._tol = min(NODE_DIGITS * features.tol, NODE_DIGITS * MOST_DIGITS)
+        self.n_iter = 0  # of the last solution
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return the solutions for the mu of these columns."""
+        solution = conjugate_gradients(
+            self._product, R, self._mu[columns], preconditioner=OfColumns(self._lowest, columns),
+            tol=self._tol,
+        )  # fmt: skip
+        self.n_iter = int(solution.n_iter.max())
+        return solution.coef
+
+    def _product(self, V: Doubles) -> Doubles:
+        return self._nodes.transposed_product(self._weights[:, None] * self._nodes.product(V))
+
+
 # ---- the choice
 
 
@@ -292,23 +394,28 @@ class Frequencies(FarFeatures):
 class FarPart:
     """The first terms of a kernel's series, and the nanoseconds of a solution with them."""
 
-    sums: FastSums
+    space: Sphere | Box
+    angles: Sequence[Doubles]
+    order: Integers
     weights: Doubles
     tol: float
-    cost: float
+    least_cost: float
+    node_cost: float  # of each step on nodes
+
+    @property
+    def least(self) -> float | None:
+        """The least mu, see `LowRank`: with images of a box Z Z^T may exceed K."""
+        return None if isinstance(self.space, Sphere) else 0.0
+
+    def cost(self, node_steps: int = NODE_STEPS) -> float:
+        """Return the cost if systems on nodes take so many steps."""
+        return self.least_cost + node_steps * self.node_cost
 
     def features(self) -> FarFeatures:
         """Return the terms as features of the rows."""
-        angles, order = _angles(self.sums), self.sums.order
-        if isinstance(self.sums.parts[0].space, Sphere):
-            return Harmonics(angles, self.weights[:, 0], self.tol, order)
-        return Frequencies(angles, self.weights, self.tol, order)
-
-
-def _angles(sums: FastSums) -> Sequence[Doubles]:
-    transform: Any = sums.parts[0].at_rows
-    angles: Sequence[Doubles] = getattr(transform, "exponentials", transform).angles
-    return angles
+        if isinstance(self.space, Sphere):
+            return Harmonics(self.angles, self.weights, self.tol, self.order)
+        return Frequencies(self.angles, self.weights, self.tol, self.order)
 
 
 def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
@@ -319,37 +426,54 @@ def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
     if len(sums.parts) > 1:
         return None
     space, n = sums.parts[0].space, sums.shape[0]
-    most = min(MOST_FUNCTIONS, int(math.sqrt(BYTES_OF_ROW * n / 16)))
-    sizes = [size for size in _sizes(space) if _count(space, size) <= most]
+    transform: Any = sums.parts[0].at_rows
+    angles, sides = getattr(transform, "exponentials", transform).angles, np.ones(2)
+    if isinstance(space, Box):
+        extents = np.array([np.ptp(axis) for axis in angles]) * space.sides / (2 * np.pi)
+        sides = _shorter(space, extents)
+        angles = [axis * (own / side) for axis, own, side in
+                  zip(angles, space.sides, sides, strict=True)]  # fmt: skip
+    sizes = [
+        size for size in _sizes(space, sides) if _count(space, size) <= min(MOST_FUNCTIONS, n // 2)
+    ]
     if not sizes:
         return None
-    weights = _weights(space, sizes[-1])
-    dense = _density(space, _angles(sums), n) * float(np.mean(1 / noise))
-    best = None
+    weights = _weights(space, sides, sizes[-1])
+    dense = _density(space, angles, n) * float(np.mean(1 / noise))
+    digits = DIGITS * shifts.min() / (dense * float(weights.max()))
+    if digits < LEAST_DIGITS:
+        return None
+    digits, pairs, best = min(digits, MOST_DIGITS), (len(shifts) + 1) // 2, None
+    points = 2 * n * spread_cost(len(angles), digits)
     for size in sizes:
         first = weights[: size[0] + 1] if isinstance(space, Sphere) else cut(weights, size)
-        p = _count(space, size)
         left = dense * max(float(weights[place]) for place in _next(space, size))
-        steps = STEPS * math.sqrt(1 + max(left, 0.0) / shifts.min())
-        digits = DIGITS * shifts.min() / (dense * float(weights.max()))
-        if digits < LEAST_DIGITS:
-            continue
-        digits = min(digits, MOST_DIGITS)
-        apply = space.fixed_cost(size) + 2 * n * spread_cost(len(_angles(sums)), digits)
-        pairs = (len(shifts) + 1) // 2
-        step = pairs * (sums.cost + apply) + len(shifts) * SOLVED * p**2
-        cost = len(shifts) * FACTORED * p**3 + max(steps, 2.0) * step
-        if best is None or cost < best.cost:
-            best = FarPart(sums, first, digits, cost)
+        steps = max(STEPS * math.sqrt(1 + max(left, 0.0) / shifts.min()), 2.0)
+        low, fixed = min(LOWEST, _count(space, size)), space.fixed_cost(size)
+        part = FarPart(
+            space, angles, sums.order, first, digits,
+            len(shifts) * FACTOR_COST * low**3 + steps * pairs * (sums.cost + fixed + points),
+            steps * (2 * pairs * fixed + len(shifts) * SOLVE_COST * low**2),
+        )  # fmt: skip
+        if best is None or part.cost() < best.cost():
+            best = part
     return best
 
 
-def _sizes(space: Sphere | Box) -> list[tuple[int, ...]]:
+def _shorter(space: Box, extents: Doubles) -> Doubles:
+    """Return the sides of a box in which opposite ends are nearly independent."""
+    r = np.linspace(0, space.reach, SAMPLES)
+    values = np.abs(space.profile(r))
+    margin = float(r[min(np.flatnonzero(values > MARGIN * values[0])[-1] + 1, len(r) - 1)])
+    return np.asarray(np.minimum(extents + margin, space.sides))
+
+
+def _sizes(space: Sphere | Box, sides: Doubles) -> list[tuple[int, ...]]:
     """Return degrees, or highest frequencies along each axis, which grow by sqrt(2)."""
     powers = [2.0 ** (power / 2) for power in range(30)]
     if isinstance(space, Sphere):
         return [(int(8 * power),) for power in powers]
-    relative = space.sides / space.sides.max()
+    relative = sides / sides.max()
     return [tuple(np.maximum(1, relative * 4 * power).astype(int).tolist()) for power in powers]
 
 
@@ -360,10 +484,20 @@ def _count(space: Sphere | Box, size: tuple[int, ...]) -> int:
     return math.prod(2 * highest + 1 for highest in size)
 
 
-def _weights(space: Sphere | Box, size: tuple[int, ...]) -> Doubles:
-    """Return weights up to more than the size: those of a rough kernel take a finer grid."""
-    split = KernelSplit.at(space.profile, 0.0, space.tol)
-    return space.weights(split, tuple(FINER * highest for highest in size))
+def _weights(space: Sphere | Box, sides: Doubles, size: tuple[int, ...]) -> Doubles:
+    """Return weights up to more than the size: those of a rough kernel take a finer grid.
+
+    In a box the kernel is summed over the rows' images at the next boxes.
+    """
+    finer = tuple(FINER * highest for highest in size)
+    if isinstance(space, Sphere):
+        return space.weights(KernelSplit.at(space.profile, 0.0, space.tol), finer)[:, 0]
+
+    def on_grid(axes: list[Doubles]) -> Any:
+        both = [(axis, side - axis) for axis, side in zip(axes, sides, strict=True)]
+        return sum(map(space.on_grid, itertools.product(*both)))
+
+    return periodic_weights(on_grid, sides.tolist(), finer)
 
 
 def cut(weights: Doubles, highest: Sequence[int]) -> Doubles:
@@ -376,7 +510,7 @@ def cut(weights: Doubles, highest: Sequence[int]) -> Doubles:
 def _next(space: Sphere | Box, size: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return the places of the next weights."""
     if isinstance(space, Sphere):
-        return [(size[0] + 1, 0)]
+        return [(size[0] + 1,)]
     axes = range(len(size))
     return [tuple((size[k] + 1) * (k == axis) for k in axes) for axis in axes]
 

@@ -106,6 +106,10 @@ class KeptFeatures:
         roots = np.sqrt(weights)
         return self.gram(lambda rows, Z: Z * roots[rows, None])
 
+    def system(self, noise: Doubles, mu: Doubles) -> "FactoredGram":
+        """Return what solves systems with mu I + Z^T diag(1 / noise) Z."""
+        return FactoredGram(self.weighted_gram(1 / noise), mu)
+
     def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Any:
         """Return the lower triangle of W^T W for W = factor(rows, Z[rows]), a tile at a time."""
         p = self.Z.shape[1]
@@ -164,6 +168,23 @@ class KeptFeatures:
             yield rows, tile
 
 
+class FactoredGram:
+    """(mu I + G)^-1 for several mu, by factors; the lower triangle of G is read."""
+
+    def __init__(self, gram: Doubles, mu: Doubles) -> None:
+        self._mu = mu
+        self._factors = {
+            value: cholesky(shifted(gram, np.full(len(gram), value)), overwrite=True)
+            for value in np.unique(mu).tolist()
+        }
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return the solutions for the mu of these columns."""
+        for j, value in enumerate(self._mu[columns].tolist()):
+            R[:, j] = solve_factored(self._factors[value], R[:, j : j + 1])[:, 0]
+        return R
+
+
 # Landmarks of features are chosen among so many rows for each of them, and not among all. At 16,000
 # rows of kin40k 1,400 of 2, 4 or 16 times as many rows took 37, 38 and 43 steps.
 SAMPLED_FOR_EACH = 4
@@ -180,10 +201,11 @@ NEIGHBOURS = 31
 # 200,000 rows on the sphere (Matern-1/2, 3/2, lengths .1 and .02, alpha .1 and .001) 3 to 4 steps
 # became 4 to 8, and a fit took .65 to .82 of the processor time.
 FEW_NEIGHBOURS, FEW_SEEN = 15, 16
-# These cost NEAR_ROW nanoseconds of a thread for each row, and NEAR_STEPS steps at NEAR_STEPS_AT
-# rows, which grow with this power of the rows: 4 to 8 at 200,000, 13 at 10^6, 25 at 3 10^6 and 65
-# at 10^7.
-NEAR_ROW, NEAR_STEPS, NEAR_STEPS_AT, NEAR_POWER = 6200, 13, 1e6, 0.7
+# These cost NEAR_ROW nanoseconds of a thread for each row, NEAR_FACTOR for each landmark cubed,
+# NEAR_APPLY for each row and step, and NEAR_STEPS steps at NEAR_STEPS_AT rows, which grow with this
+# power of the rows: 4 to 8 at 200,000, 13 at 10^6, 25 at 3 10^6 and 65 at 10^7.
+NEAR_ROW, NEAR_FACTOR, NEAR_APPLY = 6200, 0.06, 370
+NEAR_STEPS, NEAR_STEPS_AT, NEAR_POWER = 13, 1e6, 0.7
 # Up to so many columns the landmarks about a row screen it from all others; in more columns balls
 # have more of them than a row sees.
 FEW_COLUMNS = 3
@@ -278,19 +300,13 @@ class LowRank(Preconditioner):
         self.n_components, self.nbytes = features.width, features.nbytes
         self.left = float((np.maximum(diagonal - features.squares(), 0.0) / noise).sum())
         self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
-        gram = features.weighted_gram(1 / noise)
-        self._factors = {
-            mu: cholesky(shifted(gram, np.full(len(gram), mu)), overwrite=True)
-            for mu in np.unique(self.mu).tolist()
-        }
+        self.system = features.system(noise, self.mu)
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
         mu, noise = self.mu[columns], self.noise[:, None]
         scaled: Doubles = R / noise
-        inner = self.features.transposed_product(scaled)
-        for j, value in enumerate(mu.tolist()):
-            inner[:, j] = solve_factored(self._factors[value], inner[:, j : j + 1])[:, 0]
+        inner = self.system.solve(self.features.transposed_product(scaled), columns)
         scaled -= self.features.product(inner) / noise
         scaled /= mu
         return scaled
@@ -591,8 +607,13 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
         n_neighbours, n_seen = problem.n_neighbours, LANDMARKS_SEEN
         if problem.sums is not None:
             far = far_part(problem.sums, problem.shifts, problem.noise)
-            if far is not None and far.cost < _cost_of_near(problem.sums, len(problem.shifts)):
-                return LowRank(far.features(), problem.diagonal, problem.shifts, problem.noise)
+            near_cost = _cost_of_near(problem.sums, count, len(problem.shifts))
+            if far is not None and far.cost() < near_cost:
+                diagonal, features = problem.diagonal, far.features()
+                made = LowRank(features, diagonal, problem.shifts, problem.noise, far.least)
+                made.solve(problem.rng.standard_normal((len(problem.X), 1)), np.zeros(1, np.intp))
+                if far.cost(made.system.n_iter) < near_cost:
+                    return made
             n_neighbours, n_seen = FEW_NEIGHBOURS, FEW_SEEN
         return NearLandmarks(
             problem.kernel, problem.X, pairs, count, n_neighbours, n_seen, problem.shifts,
@@ -624,11 +645,13 @@ def local_pairs(kernel: Kernel, X: Doubles, dtype: Any) -> Pairs | None:
     return Pairs.of(kernel, X, dtype)
 
 
-def _cost_of_near(sums: FastSums, n_shifts: int) -> float:
+def _cost_of_near(sums: FastSums, n_landmarks: int, n_shifts: int) -> float:
     """Return the nanoseconds of a thread that a solution with landmarks and neighbours takes."""
     n = sums.shape[0]
     steps = NEAR_STEPS * (n / NEAR_STEPS_AT) ** NEAR_POWER
-    return float(n_shifts * NEAR_ROW * n + steps * ((n_shifts + 1) // 2) * sums.cost)
+    made = NEAR_ROW * n + NEAR_FACTOR * n_landmarks**3
+    step = (n_shifts + 1) // 2 * sums.cost + n_shifts * NEAR_APPLY * n
+    return float(n_shifts * made + steps * step)
 
 
 def _by_features(problem: Problem, features: Any, pairs: Pairs | None) -> Preconditioner:

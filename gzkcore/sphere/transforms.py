@@ -6,7 +6,9 @@ on L + 2 rings (`_compiled/legendre.pyx`) go round both poles and are transforme
 exponentials are summed at the points by a nonuniform FFT. The adjoint takes the same steps back.
 """
 
+import copy
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +47,15 @@ class HarmonicSums:
 
     def __init__(self, angles: Sequence[Doubles], degree: int, tol: float) -> None:
         self.degree = degree
-        self.exponentials = Exponentials(angles, [2 * degree + 1] * 2, tol)
+        self.exponentials: Any = Exponentials(angles, [2 * degree + 1] * 2, tol)
         self.n_rings = next_fast_len(degree + 1) + 1
         self._parity: Doubles = np.where(np.arange(degree + 1) % 2, -1.0, 1.0)[:, None]
+
+    def on_grid(self) -> "HarmonicSums":
+        """Return the same functions at the nodes of a grid of both angles, from 0 to 2 pi."""
+        made = copy.copy(self)
+        made.exponentials = self.exponentials.on_grid()
+        return made
 
     def synthesis(self, coefficients: Complexes, n_threads: int = 1) -> Complexes:
         """Return the sum of coefficients times harmonics at every point."""

@@ -6,7 +6,7 @@ from points import sphere
 
 from gzkcore import KernelRidge, LatLonToSphere, Matern, SeriesRidge, load, reference
 from gzkcore.kernels import ArcCosine, Gaussian, Laplacian, NeuralTangent, SphereMatern
-from gzkcore.learn import series_ridge as module
+from gzkcore.solve import far_features
 
 finufft = pytest.importorskip("finufft")
 BOX = np.array([[-0.5, -0.5], [1.5, 1.7]])
@@ -95,7 +95,7 @@ def in_gaps():
     kept = (X[:, 2] > 0.2) | (X[:, 0] > 0.8)
     new = sphere(400, 3, seed=5)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "FACTORED", 4)
+        patched.setattr(far_features, "LOWEST", 4)
         model = model_of("sphere", tol=1e-5, alpha=0.01, max_iter=5000).fit(X[kept], y[kept])
     return X[kept], y[kept], new, model.predict(new)
 
@@ -103,7 +103,7 @@ def in_gaps():
 @pytest.mark.parametrize("tol", [1.0, 0.1, 1e-2])
 def test_the_bound_holds_in_gaps(tol, in_gaps, monkeypatch):
     """No factored system: many steps, each of which is checked."""
-    monkeypatch.setattr(module, "FACTORED", 4)
+    monkeypatch.setattr(far_features, "LOWEST", 4)
     X, y, new, exact = in_gaps
     model = model_of("sphere", tol=tol, alpha=0.01, max_iter=5000).fit(X, y)
     columns, of_new = (
@@ -121,7 +121,7 @@ def test_the_bound_holds_in_gaps(tol, in_gaps, monkeypatch):
 
 
 def test_gaps_are_refused_where_steps_do_not_reach_them(monkeypatch):
-    monkeypatch.setattr(module, "FACTORED", 4)
+    monkeypatch.setattr(far_features, "LOWEST", 4)
     X, y, _ = table("sphere", 3000)
     north = X[:, 2] > 0.5
     model = model_of("sphere", alpha=0.01, tol=1e-3, max_iter=20)

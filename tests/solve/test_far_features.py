@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from points import sphere
+from scipy.linalg import eigvalsh
 
 from gzkcore import Matern, reference
 from gzkcore._util.threads import limit_threads
@@ -115,13 +116,13 @@ def test_the_lowest_functions_are_among_the_others():
 
 @pytest.mark.parametrize("place", ["sphere", "plane"])
 def test_few_steps_with_the_lowest_functions(place, monkeypatch):
-    monkeypatch.setattr("gzkcore.solve.far_features.BYTES_OF_ROW", 1 << 20)
+    monkeypatch.setattr("gzkcore.solve.far_features.LOWEST", 50)  # and the others on nodes
     X = sphere(1500, 3) if place == "sphere" else np.random.default_rng(0).uniform(size=(1500, 2))
     kernel, alphas, noise = Matern(nu=2.5, length_scale=0.3), np.array([0.1, 1.0]), np.ones(1500)
     noise[:100] = 5.0
     sums = FastSums(kernel, X, None, 1e-7)
     part = far_part(sums, alphas, noise)
-    P = LowRank(part.features(), kernel.diag(X), alphas, noise)
+    P = LowRank(part.features(), kernel.diag(X), alphas, noise, part.least)
     y = np.random.default_rng(1).standard_normal((1500, 2))
     found = conjugate_gradients(
         sums.times, y, alphas, noise=noise, preconditioner=OfColumns(P, np.arange(2)), tol=1e-6
@@ -131,8 +132,23 @@ def test_few_steps_with_the_lowest_functions(place, monkeypatch):
     alone = conjugate_gradients(sums.times, y, alphas, noise=noise, tol=1e-6)
     assert found.n_iter.max() < alone.n_iter.max() / 2
     Z = part.features().product(np.eye(P.n_components))
-    left = np.linalg.eigvalsh(kernel(X) - Z @ Z.T)
-    assert left[0] > -1e-4  # the series is below the kernel
+    ratios = eigvalsh(kernel(X) + 0.1 * np.diag(noise), Z @ Z.T + P.mu[0] * np.diag(noise))
+    assert 0.2 < ratios[0] < ratios[-1] < 20
+    if place == "sphere":  # the series is below the kernel; in a box images are added
+        assert np.linalg.eigvalsh(kernel(X) - Z @ Z.T)[0] > -1e-4
+    assert np.isfinite(P.condition_bound(0)) == (place == "sphere")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_systems_on_nodes_are_those_of_the_rows(kind, monkeypatch):
+    monkeypatch.setattr("gzkcore.solve.far_features.LOWEST", 4)
+    features, Z = made(kind)
+    noise, mu = np.random.default_rng(2).uniform(0.5, 2.0, len(Z)), np.array([0.1, 2.0])
+    R = np.random.default_rng(3).standard_normal((Z.shape[1], 3))
+    found = features.system(noise, mu).solve(R, np.array([1, 0, 1]))
+    for j, value in enumerate((2.0, 0.1, 2.0)):
+        system = Z.T @ (Z / noise[:, None]) + value * np.eye(Z.shape[1])
+        np.testing.assert_allclose(found[:, j], np.linalg.solve(system, R[:, j]), atol=1e-6)
 
 
 def test_they_are_chosen_by_cost(monkeypatch):
