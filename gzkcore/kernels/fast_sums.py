@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.fft import dctn, next_fast_len
 
+from gzkcore._compiled import neighbours as _neighbours
 from gzkcore._compiled import products as _products
 from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.nonuniform import Complexes, Exponentials, evened, has_finufft
@@ -49,6 +50,7 @@ MOST_DIGITS = 1e-2
 FADE = 2.0
 
 TILE: int = _products.tile_rows()
+LEAF = TILE // 32  # Rows are halved until so many are left.
 
 # ---- series
 
@@ -508,6 +510,15 @@ def worth_a_look(kernel: Kernel, X: Doubles, Y: Doubles | None) -> bool:
 def _order(X: Doubles, distance: Distance) -> Integers:
     """Return the rows in the order of tiles; within each, halves of halves are near each other."""
     rows = distance.rows(X)
+    low, n = rows.min(axis=0), len(X)
+    if (rows.max(axis=0) - low <= LEAST_WINDOW * FAR[DOUBLE]).all():  # no row is far out
+        levels = max(0, math.ceil(math.log2(n / LEAF)))
+        places: Any = np.arange(LEAF << levels, dtype=np.int32)  # numbers from n on are no rows
+        _neighbours.tree_order(
+            (rows - low).astype(np.float32), np.empty(0, np.float32), levels, places,
+            np.empty(places.size, np.float32), n_threads(),
+        )  # fmt: skip
+        return np.asarray(places[places < n], np.intp)
     order = tile_order(rows, TILE, LEAST_WINDOW * FAR[DOUBLE])
     order = order[np.flatnonzero(np.diff(order, prepend=-1))]  # without repeated rows
     whole = order[: len(order) // TILE * TILE]

@@ -299,3 +299,15 @@ def test_without_finufft_tiles_remain(monkeypatch):
     monkeypatch.setattr(products, "FINUFFT_ROWS", 5000)
     with pytest.warns(UserWarning, match=r"20,000 rows .* pip install 'gzkcore\[maps\]'"):
         KernelRidge(Gaussian(1.0), random_state=0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("far", [0, 3])
+@pytest.mark.parametrize("n", [1, 7, 255, 257, 3000])
+def test_rows_of_a_run_lie_together(n, far):
+    X = np.random.default_rng(0).uniform(size=(n, 2))
+    X[:far] += 1e4
+    order = module._order(X, Distance((0, 1), (1.0, 1.0), ()))
+    assert sorted(order.tolist()) == list(range(n))
+    placed = X[order][: n // module.TILE * module.TILE].reshape(-1, module.TILE, 2)
+    areas = np.prod(np.ptp(placed, axis=1), axis=1)
+    assert n < 3000 or np.median(areas) < 2.5 * module.TILE / n

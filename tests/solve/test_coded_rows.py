@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gzkcore.reference import near_rows as formulas
 
 from gzkcore import (
     KernelRidge,
@@ -16,7 +17,6 @@ from gzkcore import (
 )
 from gzkcore.kernels.learned import Examples
 from gzkcore.learn import near_kernel_ridge
-from gzkcore.reference import near_rows as formulas
 from gzkcore.rows.coded import CodedRows
 from gzkcore.solve import near_lengths
 from gzkcore.solve.near_lengths import _Lengths
