@@ -35,7 +35,7 @@ from gzkcore.kernels.split import KernelSplit
 from gzkcore.sphere.transforms import HarmonicSums, on_rings
 
 from .preconditioner import Preconditioner, factor_of
-from .solve import OfColumns, conjugate_gradients
+from .solve import OfColumns, Solution, conjugate_gradients
 
 __all__ = ["Frequencies", "Harmonics", "Lowest"]
 
@@ -49,7 +49,7 @@ COUNTED_ROWS, CELLS = 1 << 16, 1 << 13
 FACTOR_COST, SOLVE_COST = 0.02, 0.8
 # A residual of 1e-3 takes so many steps for each unit of the root of the condition number, each of
 # them so many on nodes where rows lie evenly: 8 to 12 on the sphere, 22 in the plane.
-STEPS, NODE_STEPS = 3.0, 12
+STEPS, NODE_STEPS, MOST_NODE_STEPS = 3.0, 12, 1000
 # The relative error of a transform is this share of alpha over the largest eigenvalue, within
 # these bounds; that of systems on nodes NODE_DIGITS times as much. At 10^6 rows on the sphere with
 # 16,641 functions 10 and 100 times took 5 and 6 steps, 1,000 times 16.
@@ -57,8 +57,8 @@ DIGITS, LEAST_DIGITS, MOST_DIGITS, NODE_DIGITS = 1e-2, 1e-13, 1e-6, 5.0
 # The grid of the weights is so many times as fine as the frequencies.
 FINER = 2
 # A box is longer than the rows by the distance at which the kernel falls to this share of k(x, x).
-# At 10^6 rows in the plane .02, .1 and .3 took 4, 5 and 7 steps.
-MARGIN = 0.05
+# At 10^6 rows in the plane .005, .02 and .1 took 2, 3 and 4 steps.
+MARGIN = 0.005
 
 
 class FarFeatures:
@@ -372,16 +372,21 @@ class OnNodes:
         self._nodes, self._weights = features.on_nodes(weights)
         self._lowest, self._mu = Lowest(features, weights, mu), mu
         self._tol = min(NODE_DIGITS * features.tol, NODE_DIGITS * MOST_DIGITS)
-        self.n_iter = 0  # of the last solution
+
+    def is_fast(self, r: Doubles, most_steps: int) -> bool:
+        """Say whether a system of the first mu is half solved in half of so many steps."""
+        first, tol = np.zeros(1, np.intp), math.sqrt(self._tol)
+        return bool(self._solution(r, first, tol, most_steps // 2).converged.all())
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return the solutions for the mu of these columns."""
-        solution = conjugate_gradients(
+        return self._solution(R, columns, self._tol, MOST_NODE_STEPS).coef
+
+    def _solution(self, R: Doubles, columns: Integers, tol: float, max_iter: int) -> Solution:
+        return conjugate_gradients(
             self._product, R, self._mu[columns], preconditioner=OfColumns(self._lowest, columns),
-            tol=self._tol,
+            tol=tol, max_iter=max_iter,
         )  # fmt: skip
-        self.n_iter = int(solution.n_iter.max())
-        return solution.coef
 
     def _product(self, V: Doubles) -> Doubles:
         return self._nodes.transposed_product(self._weights[:, None] * self._nodes.product(V))
@@ -407,9 +412,14 @@ class FarPart:
         """The least mu, see `LowRank`: with images of a box Z Z^T may exceed K."""
         return None if isinstance(self.space, Sphere) else 0.0
 
-    def cost(self, node_steps: int = NODE_STEPS) -> float:
-        """Return the cost if systems on nodes take so many steps."""
-        return self.least_cost + node_steps * self.node_cost
+    @property
+    def cost(self) -> float:
+        """The cost if systems on nodes take `NODE_STEPS`."""
+        return self.least_cost + NODE_STEPS * self.node_cost
+
+    def most_steps(self, cost: float) -> int:
+        """Return up to how many steps on nodes this part costs less."""
+        return int(min((cost - self.least_cost) / self.node_cost, MOST_NODE_STEPS))
 
     def features(self) -> FarFeatures:
         """Return the terms as features of the rows."""
@@ -450,12 +460,15 @@ def far_part(sums: FastSums, shifts: Doubles, noise: Doubles) -> FarPart | None:
         left = dense * max(float(weights[place]) for place in _next(space, size))
         steps = max(STEPS * math.sqrt(1 + max(left, 0.0) / shifts.min()), 2.0)
         low, fixed = min(LOWEST, _count(space, size)), space.fixed_cost(size)
+        node_cost = steps * (2 * pairs * fixed + len(shifts) * SOLVE_COST * low**2)
+        if low < LOWEST:  # one step
+            node_cost /= NODE_STEPS
         part = FarPart(
             space, angles, sums.order, first, digits,
             len(shifts) * FACTOR_COST * low**3 + steps * pairs * (sums.cost + fixed + points),
-            steps * (2 * pairs * fixed + len(shifts) * SOLVE_COST * low**2),
+            node_cost,
         )  # fmt: skip
-        if best is None or part.cost() < best.cost():
+        if best is None or part.cost < best.cost:
             best = part
     return best
 

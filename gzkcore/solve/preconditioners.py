@@ -300,7 +300,7 @@ class LowRank(Preconditioner):
         self.n_components, self.nbytes = features.width, features.nbytes
         self.left = float((np.maximum(diagonal - features.squares(), 0.0) / noise).sum())
         self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
-        self.system = features.system(noise, self.mu)
+        self.system: Any = features.system(noise, self.mu)
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
@@ -428,12 +428,12 @@ def preconditioner_for(
     2,000 rows, 512 features. With at most three columns, landmarks, of which each row uses 48, and
     31 neighbours (16 and 15 with sums): one landmark for 16 rows up to 2,048, and more, up to
     4,096, if they can be factored in the time of a kernel product. With sums, the kernel's lowest
-    harmonics or frequencies instead, if they are expected to cost less: for smooth kernels of
-    millions of rows. With more columns, features and 31 neighbours, with as many features (256 to
-    4,096, at most 1 GiB) as can be multiplied in the time of two kernel products, and more if a
-    trial with a tenth of the rows shows that they save more time than they cost. For kernels
-    without a compiled form, and for sums with more columns or of terms that lack a column, features
-    only, whose number is doubled as long as they leave more than alpha.
+    harmonics or frequencies instead, if they are expected to cost less: for most kernels of 100,000
+    rows or more on the sphere or in a plane. With more columns, features and 31 neighbours, with as
+    many features (256 to 4,096, at most 1 GiB) as can be multiplied in the time of two kernel
+    products, and more if a trial with a tenth of the rows shows that they save more time than they
+    cost. For kernels without a compiled form, and for sums with more columns or of terms that lack
+    a column, features only, whose number is doubled as long as they leave more than alpha.
 
     References
     ----------
@@ -606,14 +606,9 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
         count = min(problem.most, count_landmarks(n, dim))
         n_neighbours, n_seen = problem.n_neighbours, LANDMARKS_SEEN
         if problem.sums is not None:
-            far = far_part(problem.sums, problem.shifts, problem.noise)
-            near_cost = _cost_of_near(problem.sums, count, len(problem.shifts))
-            if far is not None and far.cost() < near_cost:
-                diagonal, features = problem.diagonal, far.features()
-                made = LowRank(features, diagonal, problem.shifts, problem.noise, far.least)
-                made.solve(problem.rng.standard_normal((len(problem.X), 1)), np.zeros(1, np.intp))
-                if far.cost(made.system.n_iter) < near_cost:
-                    return made
+            made = _lowest_functions(problem, problem.sums, count)
+            if made is not None:
+                return made
             n_neighbours, n_seen = FEW_NEIGHBOURS, FEW_SEEN
         return NearLandmarks(
             problem.kernel, problem.X, pairs, count, n_neighbours, n_seen, problem.shifts,
@@ -643,6 +638,18 @@ def local_pairs(kernel: Kernel, X: Doubles, dtype: Any) -> Pairs | None:
     if len(columns) > 1 and not (dim <= FEW_COLUMNS and all(len(c) == dim for c in columns)):
         return None
     return Pairs.of(kernel, X, dtype)
+
+
+def _lowest_functions(problem: Problem, sums: FastSums, n_landmarks: int) -> LowRank | None:
+    """Return the preconditioner of a kernel's lowest functions, None if it costs more."""
+    most_cost = _cost_of_near(sums, n_landmarks, len(problem.shifts))
+    far = far_part(sums, problem.shifts, problem.noise)
+    if far is None or far.cost >= most_cost:
+        return None
+    features = far.features()
+    made = LowRank(features, problem.diagonal, problem.shifts, problem.noise, far.least)
+    some = features.transposed_product(problem.rng.standard_normal((len(problem.X), 1)))
+    return made if made.system.is_fast(some, far.most_steps(most_cost)) else None
 
 
 def _cost_of_near(sums: FastSums, n_landmarks: int, n_shifts: int) -> float:

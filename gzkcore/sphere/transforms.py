@@ -74,7 +74,8 @@ class HarmonicSums:
             circle[rows, last + 1 :] = parity * half[:, last - 1 : 0 : -1]
         turned = fft(circle, axis=1, norm="forward", overwrite_x=True, workers=n_threads)
         low = np.concatenate([turned[:, : L + 1], turned[:, 2 * last - L :]], axis=1)
-        return self.exponentials.synthesis(low, n_threads)
+        sums: Complexes = self.exponentials.synthesis(low, n_threads)
+        return sums
 
     def adjoint(self, values: Complexes, n_threads: int = 1) -> Complexes:
         """Return the sum of values times conjugate harmonics over all points."""
