@@ -49,7 +49,7 @@ COUNTED_ROWS, CELLS = 1 << 16, 1 << 13
 FACTOR_COST, SOLVE_COST = 0.02, 0.8
 # A residual of 1e-3 takes so many steps for each unit of the root of the condition number, each of
 # them so many on nodes where rows lie evenly: 8 to 12 on the sphere, 22 in the plane.
-STEPS, NODE_STEPS, MOST_NODE_STEPS = 3.0, 12, 1000
+STEPS, NODE_STEPS, MOST_NODE_STEPS = 3.0, 10, 1000
 # The relative error of a transform is this share of alpha over the largest eigenvalue, within
 # these bounds; that of systems on nodes NODE_DIGITS times as much. At 10^6 rows on the sphere with
 # 16,641 functions 10 and 100 times took 5 and 6 steps, 1,000 times 16.
