@@ -1,4 +1,4 @@
-"""New arrays for results: aligned to cache lines, and if large, in memory that is reused.
+"""New arrays for results: aligned to cache lines unless small, and if large, in reused memory.
 
 The operating system clears each page of a large new array before it is first written, which takes
 longer than most transforms. NumPy returns the memory of an array of more than 32 MB as soon as
@@ -25,6 +25,7 @@ from .typing import Floats
 # Arrays of so many bytes or more are in memory that is used again; the C library keeps what smaller
 # ones have freed.
 _LARGE = 1 << 25
+_SMALL = 1 << 14  # to align arrays of fewer bytes takes longer than it saves
 _MOST = 1 << 29  # at most so many bytes wait
 if sys.platform == "linux":
     _MOST = max(_MOST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16)
@@ -44,13 +45,15 @@ def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
         forget_waiting()
         buffer = np.empty(size + 64, dtype=np.uint8)
     first = -buffer.ctypes.data % 64
-    return buffer[first : first + size].view(dtype).reshape(shape)
+    return np.ndarray(shape, dtype, buffer, first)
 
 
 def new_array(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
-    """Return an array as `empty_aligned` does; a large one may be in memory of an earlier one."""
+    """Return an array as `empty_aligned` does; not aligned if small, in reused memory if large."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
+    if size < _SMALL:
+        return np.empty(shape, dtype)
     memory = _take(size) if sys.platform == "linux" and size >= _LARGE else None
     if memory is None:
         return empty_aligned(shape, dtype)

@@ -31,13 +31,14 @@ Size: TypeAlias = int | str | Callable[[Any], int] | None
 Bound: TypeAlias = float | str | Callable[[Any], float]
 
 _MOST = 2**63 - 1
+_NUMBERS = (int, float, np.integer)
 
 
 class Scope:
     """The fields of one object, on which sizes and bounds depend."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.fields = SimpleNamespace(**values)
+    def __init__(self, fields: Any) -> None:
+        self.fields = fields  # by attribute
         self.letters: dict[str, int] = {}
 
     def number(self, size: Any) -> Any:
@@ -46,7 +47,7 @@ class Scope:
             size = getattr(self.fields, size, None)
         elif callable(size):
             size = size(self.fields)
-        if not isinstance(size, int | float | np.integer):
+        if not isinstance(size, _NUMBERS):
             raise ValueError(f"depends on a number, which is {shown(size)}")
         return size
 
@@ -312,7 +313,7 @@ def entries(**fields: Field) -> Field:
             raise ValueError(f"is {shown(value)}, not a dict")
         if unknown := [key for key in value if key not in fields]:
             raise ValueError(f"has the entry {shown(unknown[0])}, which is unknown")
-        inner = Scope({**vars(scope.fields), **value})
+        inner = Scope(SimpleNamespace(**vars(scope.fields) | value))
         inner.letters = scope.letters
         for name, field in fields.items():
             if name in value:
@@ -442,7 +443,7 @@ def check_fields(cls: Any, data: dict[str, Any]) -> bool:
     if (there or not is_estimator) and len(there) < len(needed):
         missing = next(name for name in needed if name not in data)
         raise ValueError(f"{name_of} has no {missing}, though it is fitted")
-    scope = Scope(data)
+    scope = Scope(SimpleNamespace(**data))
     for name, field in state.items():
         if name not in data:
             continue
@@ -469,7 +470,7 @@ def check_arrays(made: Any) -> None:
     """
     check_mapped(made)
     held = vars(made)
-    scope = Scope(held)
+    scope = Scope(made)
     for name, field in _arrays_of(made.__class__).items():
         if name in held:
             try:

@@ -36,6 +36,7 @@ ASYMMETRY = 1e-4
 SQUARE = 256  # symmetry is checked in squares of this size, which stay in the cache
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
+A_ROW = 64  # so few values are read sooner as numbers of Python
 FEW_VALUES = 1024  # fewer values are checked one by one, more by their sum first
 LOOKED_AT = 2048  # so many rows are checked at a time, also of arrays on disk
 LETTERS = 60  # of a text that is told
@@ -597,13 +598,24 @@ def other_columns(names: Sequence[str], wanted: Sequence[str]) -> str:
 
 def is_finite(values: Any) -> bool:
     """Say whether all values of an array or a sparse matrix are finite numbers."""
-    values = values.data if sparse.issparse(values) else values
+    if type(values) is not np.ndarray and sparse.issparse(values):
+        values = values.data
     if values.dtype.kind not in "fc":
         return True
     if values.size < FEW_VALUES:
+        if values.size <= A_ROW and values.dtype.char in "fd":
+            return all(map(math.isfinite, values.ravel().tolist()))
         return bool(np.isfinite(values).all())
     with np.errstate(all="ignore"):
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
+def extremes(values: Floats, default: float = 0.0) -> tuple[float, float]:
+    """Return the smallest and the largest of finite numbers, the default for none."""
+    if values.size > A_ROW:
+        return float(values.min()), float(values.max())
+    few = values.ravel().tolist()
+    return min(few, default=default), max(few, default=default)
 
 
 def first_not_finite(values: Any) -> tuple[int, ...] | None:

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from gzkcore._util.validation import (
     check_pairs,
     check_sparse,
     dense,
+    extremes,
     first_not_finite,
     is_finite,
     validate_data,
@@ -213,8 +215,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_arrays()
         stream, n_rows = out.nbytes > STREAM_BYTES, X.shape[0]
-        work = 0.0 if self._in_tiles else self._flops(density_of(X))
-        work, finite = work / (PRODUCTS * n_threads()), True  # each thread has rows
+        work, finite = 0.0 if self._in_tiles else self._flops(density_of(X)) / PRODUCTS, True
+        work /= n_threads(int(n_rows * work))  # each thread has rows
         for rows in in_parts(n_rows, work):
             whole = rows.stop - rows.start == n_rows
             finite &= bool(self._write(X if whole else X[rows], out[rows], stream))
@@ -232,7 +234,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         values = X if isinstance(X, np.ndarray) else X.data
         if values.size < out.size:
-            largest = float(max(-values.min(initial=0), values.max(initial=0)))
+            low, high = extremes(values)
+            largest = max(-low, high)
             power = self._highest_power()
             if largest < FAR if power == 1 else self._is_small(largest * X.shape[1], power):
                 return
@@ -468,7 +471,7 @@ def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: 
     Several threads may compute it at the same time, with the same result.
     """
     cached = _CASTS.get(owner)
-    if cached is None or any(a is not b for a, b in zip(cached[0], weights, strict=True)):
+    if cached is None or not all(map(is_, cached[0], weights)):
         cached = _CASTS[owner] = weights, {}
     if dtype not in cached[1]:
         cached[1][dtype] = make(*weights, dtype)

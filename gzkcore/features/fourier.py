@@ -5,7 +5,6 @@ cos(w.x) cos(w.y) + sin(w.x) sin(w.y): each frequency gives two columns, in any 
 """
 
 import math
-from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -471,8 +470,11 @@ def _fill(X: Rows, W: Floats, phase: float, out: Floats, stream: bool) -> None:
         _fourier.fourier_features_sparse(X.data, X.indices, X.indptr, W, *rest, stream, threads)
         return
     blas, threads = dim > FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
-    with limit_blas(1) if blas else nullcontext():
-        _fourier.fourier_features(packed(X), W, *rest, blas, stream, threads)
+    if not blas:
+        _fourier.fourier_features(packed(X), W, *rest, False, stream, threads)
+        return
+    with limit_blas(1):
+        _fourier.fourier_features(packed(X), W, *rest, True, stream, threads)
 
 
 def _normal_outside(dim: int, radius: float) -> float:

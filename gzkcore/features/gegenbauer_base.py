@@ -22,7 +22,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
-from gzkcore._util.validation import check_positive, check_weights
+from gzkcore._util.validation import check_positive, check_weights, extremes
 from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -136,9 +136,10 @@ class GegenbauerMap(KernelMap):
         polar, nearest, furthest = self._polar, math.inf, 0.0
         for rows in tiles(X.shape[0], self._layout.row_bytes(out.itemsize)):
             unit, norms = polar(X[rows], rows.start)
-            nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
+            low, high = extremes(norms)
+            nearest, furthest = min(nearest, low), max(furthest, high)
             self._layout.fill(unit, norms, out[rows], stream)
-        self._warn_outside(float(nearest), float(furthest))
+        self._warn_outside(nearest, furthest)
 
     def missing_diagonal(self, X: Data) -> Doubles:
         """Return k(x, x) - z(x).z(x), the error of the features on the diagonal.

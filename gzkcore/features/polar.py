@@ -9,7 +9,7 @@ import numpy as np
 from gzkcore._compiled import series as _series
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows
-from gzkcore._util.validation import dense
+from gzkcore._util.validation import dense, is_finite
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.survey import Norms
 
@@ -31,7 +31,9 @@ class Polar:
     @functools.cached_property
     def scale(self) -> Doubles:
         """Factor of each column."""
-        return np.full(self.dim, self.kernel.scale(), dtype=np.float64)
+        scale = np.empty(self.dim)
+        scale[...] = self.kernel.scale()
+        return scale
 
     @property
     def unit(self) -> float:
@@ -52,7 +54,7 @@ class Polar:
             )
         center = np.zeros(tile.shape[1]) if self.center is None else self.center
         _series.polar(tile, center, self.scale, unit, norms, n_threads(tile.size))
-        if not np.isfinite(norms).all():
+        if not is_finite(norms):
             row = first + int(np.argmin(np.isfinite(norms)))
             raise ValueError(
                 f"row {row} of X, counted from 0, is so large that its squared norm overflows; "

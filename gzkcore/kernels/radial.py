@@ -29,7 +29,7 @@ from gzkcore._util.state import (
 )  # fmt: skip
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
-from gzkcore._util.validation import check_dim, check_integer
+from gzkcore._util.validation import check_dim, check_integer, extremes
 from gzkcore.sphere.series import check_numbers
 from gzkcore.sphere.special import exact_alpha, log_squared_coefficients
 
@@ -326,7 +326,8 @@ class Folded:
         table, low, high = self._table, self._low, self._high
         out = np.empty((norms.size, table.shape[2]), dtype=dtype)
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
-        if norms.min(initial=low) < low or norms.max(initial=high) > high:
+        nearest, furthest = extremes(norms, low)
+        if nearest < low or furthest > high:
             outside = np.flatnonzero((norms < low) | (norms > high))
             out[outside] = self._fold(
                 self._radial.exact(norms[outside], self._columns, row_products)

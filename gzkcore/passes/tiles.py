@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
 from gzkcore._util import threads
-from gzkcore._util.new_arrays import empty_aligned
+from gzkcore._util.new_arrays import new_array
 from gzkcore._util.typing import Data, Floats
 from gzkcore._util.validation import (
     check_array,
@@ -89,7 +89,7 @@ class Tiles:
         ours = getattr(type(features), "transform", None) is RowMap.transform
         self.map: RowMap | None = features if ours else None
         if ours or "out" in inspect.signature(self.features.transform).parameters:
-            self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
+            self.buffer = new_array((n_rows, width_of(features, X)), float_dtype(X))
         if self.map is not None:  # raises unless X has the columns of fit
             lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
             validate_data(self.map, X[:1], reset=False, **lenient)
@@ -113,8 +113,8 @@ class Tiles:
 
 def thread_count(X: Any, bytes_each: int = 1) -> int:
     """Count the threads worth starting: one per 256 rows, all their sums within 1 GiB."""
-    most = min(threads.n_threads(), int(X.shape[0]) // 256)
-    return max(1, min(most, ALL_SUMS_BYTES // bytes_each))
+    most = min(int(X.shape[0]) // 256, ALL_SUMS_BYTES // bytes_each)
+    return min(most, threads.n_threads()) if most > 1 else 1
 
 
 def width_of(features: Any, X: Any) -> Any:
