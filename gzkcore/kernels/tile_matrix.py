@@ -116,11 +116,12 @@ def multiply(
     width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
     out = np.zeros((len(rows.rows), _products.tile_rows(), width))
     scaled = V * columns.factor[:, None]
-    power = np.frexp(np.abs(scaled).max(axis=0))[1]  # of 2: V may be beyond a float's range
+    # A power of 2: V may be beyond a float's range. Below -1000 its inverse would be.
+    power = np.maximum(np.frexp(np.abs(scaled).max(axis=0))[1], -1000)
     values = int(rows.counts.sum()) * columns.rows[:, 0].size
     n_tiles = _products.kernel_product(
         rows.rows, rows.centers, rows.radii, rows.counts, columns.rows, columns.centers,
-        columns.radii, columns.place(np.ldexp(scaled, -power), width, dtype), known.factors,
+        columns.radii, columns.place(scaled * np.ldexp(1.0, -power), width, dtype), known.factors,
         known.numbers, known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
     )  # fmt: skip
     return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), n_tiles

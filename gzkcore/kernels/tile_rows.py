@@ -5,6 +5,7 @@ error is eps times the radius of the tile. Outlying rows have separate tiles, si
 the other rows less accurate.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +54,10 @@ class TiledRows:
         rows = np.concatenate([part for part, _ in parts], axis=1)
         size = _products.tile_rows()
         order = tile_order(rows, size, LEAST_WINDOW * FAR[dtype], in_order)
-        places = np.empty(len(X), np.intp)
-        places[order[::-1]] = np.arange(order.size)[::-1]  # a repeated row has its first position
-        placed = rows[order].reshape(-1, size, rows.shape[1])
+        places, placed = np.arange(len(X)), rows[None]
+        if order.size > size:  # a single tile has the order of the rows, and is filled up below
+            places[order[::-1]] = np.arange(order.size)[::-1]  # of repeated rows the first
+            placed = rows[order].reshape(-1, size, rows.shape[1])
         centers = placed.min(axis=1) / 2 + placed.max(axis=1) / 2
         radii, first = np.empty((len(placed), len(parts))), 0
         for number, factor in enumerate(term.factors):
@@ -69,9 +71,10 @@ class TiledRows:
         most = MOST_COORDINATE[dtype]
         if (radii > most).any():
             np.clip(placed, -most, most, out=placed)
-        powers = np.prod([power for _, power in parts], axis=0)
+        powers = functools.reduce(np.multiply, [power for _, power in parts])
         panels = empty_aligned((len(placed), rows.shape[1], size), dtype)
-        panels[...] = placed.transpose(0, 2, 1)
+        panels[..., : placed.shape[1]] = placed.transpose(0, 2, 1)
+        panels[..., placed.shape[1] :] = panels[..., placed.shape[1] - 1, None]
         counts = np.bincount(places // size, minlength=len(placed))
         return cls(order, places, panels, centers, radii, counts, powers)
 
@@ -79,7 +82,10 @@ class TiledRows:
         """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 for repeated rows."""
         placed = empty_aligned((self.order.size, width), dtype)
         placed.fill(0)
-        placed[self.places, : V.shape[1]] = V
+        if width == 1:  # in a third of the time
+            placed.reshape(-1)[self.places] = V[:, 0]
+        else:
+            placed[self.places, : V.shape[1]] = V
         return placed.reshape(len(self.rows), -1, width)
 
     def take(self, placed: Doubles) -> Doubles:
@@ -116,6 +122,8 @@ def tile_order(X: Doubles, size: int, least: float, in_order: bool = False) -> I
     are halved, and the rows of a run ascend. The last row of a run is repeated until it is full. No
     row nearer than `least` is far out.
     """
+    if len(X) == 1:
+        return np.zeros(size, np.intp)
     runs, open_groups = [], [(np.arange(len(X)), in_order)]
     cuts = 4 + len(X) // (4 * size)  # each adds at most one run
     while open_groups:

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gzkcore import Gaussian, KernelRidge, show_config
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    KernelRidge,
+    RandomFourierFeatures,
+    show_config,
+)
 from gzkcore._util import threads as _threads
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 
@@ -65,6 +71,19 @@ def test_openmp_and_processors_limit_it(monkeypatch):
     assert n_threads() == 6
     monkeypatch.setattr(_threads._cpu, "openmp_max_threads", lambda: 4)
     assert n_threads() == 4
+
+
+@pytest.mark.parametrize("kind", [RandomFourierFeatures, GegenbauerFeatures])
+def test_a_row_is_transformed_without_asking_the_system(kind, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((3000, 9))
+    features = kind(Gaussian(0.1), 1024, random_state=0).fit(X)
+    Z = features.transform(X)
+    asked = []
+    monkeypatch.setattr(_threads, "_usable_processors", lambda: asked.append(1) or 1)
+    np.testing.assert_array_equal(features.transform(X[:1]), Z[:1])
+    assert not asked
+    np.testing.assert_array_equal(features.transform(X), Z)
+    assert asked
 
 
 @pytest.mark.skipif(show_config()["openmp"] == 0, reason="this build has no OpenMP")

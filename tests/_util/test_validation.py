@@ -23,6 +23,8 @@ from gzkcore import (
     TableEncoder,
 )
 from gzkcore._util.validation import (
+    A_ROW,
+    FEW_VALUES,
     LOOKED_AT,
     as_floats,
     check_array,
@@ -31,6 +33,7 @@ from gzkcore._util.validation import (
     check_not_negative,
     check_not_negatives,
     check_positive,
+    extremes,
     first_not_finite,
     is_finite,
     raise_not_finite,
@@ -101,6 +104,26 @@ def test_finite_values_whose_sum_is_not():
     assert is_finite(large)
     raise_not_finite(large)
     raise_not_finite(np.array([[1, 2]]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble", "complex128"])
+@pytest.mark.parametrize("size", [1, A_ROW - 1, A_ROW, A_ROW + 1, FEW_VALUES])
+def test_few_values_are_read_like_many(size, dtype):
+    values = np.linspace(-3, 2, size).astype(dtype)[None]
+    assert is_finite(values)
+    assert is_finite(np.full_like(values, np.finfo(dtype).max))
+    for bad in (np.nan, np.inf, -np.inf):
+        values[0, -1] = bad
+        assert not is_finite(values)
+        assert not is_finite(sparse.csr_array(values)) or dtype == "longdouble"
+
+
+@pytest.mark.parametrize("size", [1, 2, A_ROW, A_ROW + 1])
+def test_extremes(size):
+    values = np.roll(np.arange(size) - 7.0, size // 3)
+    assert extremes(values) == (-7.0, size - 8.0)
+    assert extremes(values.astype(np.float32)[:, None]) == (-7.0, size - 8.0)
+    assert extremes(values[:0], 3.0) == (3.0, 3.0)
 
 
 def test_wide_sparse_rows_are_looked_at_where_they_have_values():
