@@ -6,7 +6,6 @@ kernel is negligible are skipped. If Y is X, each pair of tiles is computed once
 directions.
 """
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -213,7 +212,8 @@ class KernelOperator(LinearOperator):
 
     def at(self, X: Rows) -> "KernelOperator":
         """Return K(X, Y) for other rows X, dense, by the tiles that the rows of Y are in."""
-        operator = copy.copy(self)
+        operator = object.__new__(type(self))  # copy.copy takes 5 us longer
+        vars(operator).update(vars(self))
         _, rows, _ = unmapped(self._outer_kernel, as_double(X), None)
         operator.X, operator.shape = rows, (len(rows), self.shape[1])
         operator._terms = self._terms and [
