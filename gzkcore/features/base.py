@@ -386,8 +386,8 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
         estimator, native, reset=reset, accept_sparse="csr", accept_large_sparse=True,
         dtype=[np.float64, np.float32], ensure_all_finite=finite,
     )  # fmt: skip
-    if not isinstance(rows, np.ndarray):
-        rows.check_format(full_check=True)
+    if rows is not X:
+        check_sparse(rows)
     return rows
 
 

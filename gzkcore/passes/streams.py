@@ -35,7 +35,12 @@ from gzkcore._util.checkpoint import Checkpoint, as_checkpoint
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.state import fitted_attributes, has, stored, text, whole
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_some_weight, float_dtype, raise_not_finite
+from gzkcore._util.validation import (
+    check_some_weight,
+    check_sparse,
+    float_dtype,
+    raise_not_finite,
+)
 from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
@@ -411,8 +416,7 @@ def valid_rows(X: Any, name: str = "X") -> Any:
     if isinstance(X, CodedRows):
         return X
     raise_not_finite(X, name)
-    if sparse.issparse(X):
-        X.check_format(full_check=True)  # no index beyond its columns
+    check_sparse(X)
     return X.astype(float_dtype(X), copy=False)
 
 

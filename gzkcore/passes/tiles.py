@@ -81,8 +81,7 @@ class Tiles:
     def __init__(self, features: Any, X: Any, n_rows: int, name: str = "X"):
         self.features, self.X, self.name = features, X, name
         self.buffer: Floats | None = None
-        if sparse.issparse(X):
-            X.check_format(full_check=True)  # no index beyond its columns
+        check_sparse(X)
         while isinstance(features, FrozenEstimator):
             features = features.estimator
         # A map of this package; a transform of its own does more than `write`.

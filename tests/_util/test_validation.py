@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from gzkcore import (
+    BlockProjection,
     Gaussian,
     KernelClassifier,
     KernelPoissonRegressor,
@@ -33,6 +34,7 @@ from gzkcore._util.validation import (
     check_not_negative,
     check_not_negatives,
     check_positive,
+    check_sparse,
     extremes,
     first_not_finite,
     is_finite,
@@ -124,6 +126,42 @@ def test_extremes(size):
     assert extremes(values) == (-7.0, size - 8.0)
     assert extremes(values.astype(np.float32)[:, None]) == (-7.0, size - 8.0)
     assert extremes(values[:0], 3.0) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_the_full_check_of_sparse_rows_is_for_wrong_ones(index, monkeypatch):
+    """It reads the indices twice, which takes half as long as a projection."""
+    X = sparse.random_array((40, 30), density=0.2, format="csr", rng=0)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    full, check_format = [], sparse.csr_array.check_format
+    monkeypatch.setattr(
+        sparse.csr_array,
+        "check_format",
+        lambda X, full_check=True: full.append(full_check) or check_format(X, full_check),
+    )
+    check_sparse(X)
+    BlockProjection(4, random_state=0).fit(X).transform(X)
+    assert full
+    assert not any(full)
+    for place, wrong in ((3, 30), (0, -1), (-1, np.iinfo(index).min)):
+        bad = X.copy()
+        bad.indices[place] = wrong
+        with pytest.raises(ValueError, match="indices must be"):
+            check_sparse(bad)
+    bad = X.copy()
+    bad.indptr[3] = bad.indptr[2] - 1
+    with pytest.raises(ValueError, match="non-decreasing"):
+        check_sparse(bad)
+    bad.indptr = bad.indptr[:0]
+    with pytest.raises(ValueError, match="index pointer size 0"):
+        check_sparse(bad)
+
+
+def test_indices_of_two_types_become_one():
+    X = sparse.random_array((40, 30), density=0.2, format="csr", rng=0)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+    check_sparse(X)
+    assert X.indices.dtype == X.indptr.dtype
 
 
 def test_wide_sparse_rows_are_looked_at_where_they_have_values():
