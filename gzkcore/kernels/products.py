@@ -213,7 +213,7 @@ class KernelOperator(LinearOperator):
     def at(self, X: Rows) -> "KernelOperator":
         """Return K(X, Y) for other rows X, dense, by the tiles that the rows of Y are in."""
         operator = object.__new__(type(self))  # copy.copy takes 5 us longer
-        vars(operator).update(vars(self))
+        operator.__dict__.update(self.__dict__)
         _, rows, _ = unmapped(self._outer_kernel, as_double(X), None)
         operator.X, operator.shape = rows, (len(rows), self.shape[1])
         operator._terms = self._terms and [
