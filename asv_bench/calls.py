@@ -1,4 +1,13 @@
-"""Typical calls of users: features and a ridge on them, beside limits and other libraries."""
+"""Typical calls of users: features and a ridge on them, beside limits and other libraries.
+
+Each table is measured for the two best instruction sets of the processor, such as AVX2 (v3) and
+AVX-512 (v4), in processes of their own. What a number is compared with is measured in the same one.
+"""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from unittest.mock import patch
 
 import numpy as np
 from benchmarks.common import DTYPES, empty, gaussian, interleave, ratio, sphere
@@ -19,6 +28,7 @@ from gzkcore import (
     RandomFourierFeatures,
     kernel_matrix,
 )
+from gzkcore._compiled.dispatch import ISA, usable_levels
 from gzkcore._util.threads import n_threads
 
 WIDTH = 1024
@@ -28,11 +38,18 @@ CALLS = 50
 
 def calls(options):
     """Share of the write limit of transform(X, out=Z); calls beside those of scikit-learn."""
-    _warm_buffers(options)
-    _beside_sampler(options)
-    _ridges(options)
-    _kernel_matrices(options)
-    _one_row(options)
+    for title, part in TABLES.items():
+        rows, notes = [], ""
+        for level in usable_levels()[-2:] or [""]:
+            # Which build is used is decided by the first import of a process.
+            with (
+                patch.dict(os.environ, {"GZKCORE_ISA": level}),
+                ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+            ):
+                of_level, notes = pool.submit(part, options).result()
+            rows += [{"instruction set": level or ISA} | row for row in of_level]
+        if rows:
+            show(title, rows, notes, options)
 
 
 # Basis and dimension of features on a sphere of radius 2.
@@ -43,7 +60,7 @@ def _warm_buffers(options):
     """Measure transform(X, out=Z), on a boundary of 64 bytes and 16 past one."""
     limits = limits_or_none()
     if limits is None:
-        return
+        return [], ""
     n = 2048 if options.quick else 64_800
     rows = []
     for (basis, dim), dtype in ((case, dtype) for case in ON_THE_SPHERE for dtype in DTYPES):
@@ -72,7 +89,7 @@ def _warm_buffers(options):
         "binds. Off boundary: 16 bytes past a boundary of 64, as NumPy's own arrays are; its speed "
         "over that on one."
     )
-    show("transform(X, out=Z) beside the bandwidth", rows, notes, options)
+    return rows, notes
 
 
 def _flops(features, dim):
@@ -102,7 +119,7 @@ def _beside_sampler(options):
         f"{WIDTH:,} float32 features, transform(X) and {n_threads()} threads on both sides; ours "
         "uses the memory of results that are gone again."
     )
-    show("RandomFourierFeatures beside RBFSampler", rows, notes, options)
+    return rows, notes
 
 
 def _ridges(options):
@@ -130,7 +147,7 @@ def _ridges(options):
         f"fit(X, y) with one alpha, {n:,} rows of {dim} columns, {WIDTH:,} features, "
         f"{n_threads()} threads. MB: the peak of one fit above what the process held before."
     )
-    show("A fitted ridge on random Fourier features", rows, notes, options)
+    return rows, notes
 
 
 def _kernel_matrices(options):
@@ -148,7 +165,7 @@ def _kernel_matrices(options):
         row |= {f"{call}, ms": 1e3 * float(np.median(times[call])) for call in timed}
         rows.append(row | {"times faster": ratio(times, "rbf_kernel", "kernel_matrix")[0]})
     notes = f"{n:,} rows, {n_threads()} threads on both sides."
-    show("The matrix of a Gaussian kernel beside scikit-learn's", rows, notes, options)
+    return rows, notes
 
 
 def _one_row(options):
@@ -175,8 +192,17 @@ def _one_row(options):
         for name, seconds in times.items()
     ]
     notes = f"transform or predict of one row, float64, {WIDTH:,} features; mean of {CALLS} calls."
-    show("One row", rows, notes, options)
+    return rows, notes
 
 
 def _in_turn(timed, name, options):
     return interleave(timed, options.rounds, report=lambda text: report(f"{name}, {text}"))
+
+
+TABLES = {
+    "transform(X, out=Z) beside the bandwidth": _warm_buffers,
+    "RandomFourierFeatures beside RBFSampler": _beside_sampler,
+    "A fitted ridge on random Fourier features": _ridges,
+    "The matrix of a Gaussian kernel beside scikit-learn's": _kernel_matrices,
+    "One row": _one_row,
+}
