@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.linalg
 from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dtrtri
 
 from gzkcore._compiled import cholesky as _cholesky
 
@@ -22,6 +23,7 @@ __all__ = [
     "cholesky",
     "eigh",
     "inverse_of",
+    "inverse_triangles",
     "orthonormal",
     "shifted",
     "solve_factored",
@@ -119,6 +121,11 @@ def inverse_of(L: Matrix) -> Matrix:
     with limit_blas(1):
         _cholesky.invert(L, work, inverse, n_threads(2 * len(L) ** 3 // (3 * FLOPS)))
     return inverse
+
+
+def inverse_triangles(L: Floats) -> Doubles:
+    """Return the inverses of small lower triangular matrices (n_matrices, n, n), in double."""
+    return np.stack([dtrtri(matrix.T)[0].T for matrix in L])
 
 
 def eigh(matrix: Doubles, *against: Doubles, **options: Any) -> Any:

@@ -25,6 +25,7 @@ centred, `unit_sphere` whether the kernel is defined for unit rows only. Random 
 call `frequencies(normals, uniforms)`, which draws from the spectrum of the scaled kernel.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -65,6 +66,11 @@ class Kernel(BaseEstimator):
         super().__init_subclass__(**keywords)
         if "__init__" in vars(cls):
             cls.__init__ = with_remedies(cls.__init__)  # type: ignore[method-assign]
+
+    @classmethod
+    @functools.cache  # a search makes hundreds of kernels, each by the names of its parameters
+    def _get_param_names(cls) -> list[str]:
+        return list(super()._get_param_names())
 
     def _instead_of(self, name: str, value: Any, given: Mapping[str, Any]) -> str:
         """Return what to pass instead of a parameter that is none of this kernel's."""

@@ -50,6 +50,8 @@ IGNORED = 1e30
 
 # The shortest and the longest length on the unit sphere, in radians, and where the search starts.
 LEAST_ANGLE, MOST_ANGLE, MIDDLE_ANGLE = 0.005, 50.0, 0.5
+# Up to so many rows, a tile, matrices are computed by pairs of rows: tiles take twice as long.
+FEW = 256
 LANES = 32  # Rows of a block in sums of groups of columns, as in `_compiled/learned.pyx`.
 # A kernel of the sphere is summed at so many angles, and interpolated between them.
 GRID = 1025
@@ -252,24 +254,27 @@ class FlatPart(LearnedPart):
         )
         return kernel._trust()
 
-    def _values(self, kernel: Any, dtype: Any) -> Floats:
-        if self.sample.ndim == 2:
+    def _matrix(self, kernel: Any, dtype: Any, *, sloped: bool = False) -> Floats:
+        """Return the matrix of the kernel, or of its slope."""
+        (term,) = kernel.tile_form(self.used.size)
+        by_tiles = len(self.sample) > FEW or term.factors[0].function is not None
+        if self.sample.ndim == 2 and by_tiles:
+            if sloped:
+                return slope_matrix(term, 0, self.sample, None, dtype)
             return matrix_of(kernel, self.sample, None, dtype)
-        return block_matrices(kernel.tile_form(self.used.size)[0], self.sample, dtype)
+        blocks = self.sample.reshape(-1, *self.sample.shape[-2:])
+        matrices = block_matrices(term, blocks, dtype, sloped=sloped)
+        return matrices.reshape(*self.sample.shape[:-1], -1)
 
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         kernel: Any = self.kernel(theta)
-        values = self._values(kernel, dtype)
-        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.used.size)]
+        values = self._matrix(kernel, dtype)
+        ((factor,),) = [term.factors for term in kernel.tile_form(self.used.size)]
         self.factor, slope = factor, factor.slope
         if slope is not None and slope.profile == factor.profile == EXPONENTIAL:
             self.slopes = values.copy()
         else:
-            self.slopes = (
-                block_matrices(term, self.sample, dtype, sloped=True)
-                if self.sample.ndim == 3
-                else slope_matrix(term, 0, self.sample, None, dtype)
-            )
+            self.slopes = self._matrix(kernel, dtype, sloped=True)
             self.slopes[self.slopes > STEEPEST] = 0.0
         self.scaled = ((self.sample - self.mean) * factor.scale)[..., self.varies]
         return values
@@ -317,7 +322,7 @@ class ProductPart(FlatPart):
 
     def matrix(self, theta: Doubles, dtype: Any) -> Floats:
         kernel: Any = self.kernel(theta)
-        values = self._values(kernel, dtype)
+        values = self._matrix(kernel, dtype)
         scaled = (self.sample - self.mean) * (math.sqrt(2 * kernel.nu) * kernel.scale())
         self.scaled = scaled[..., self.varies][..., self.order]
         self.slopes = values.copy()

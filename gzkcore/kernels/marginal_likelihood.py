@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, get_blas_funcs
 
-from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_of, inverse_triangles, solve_factored
 from gzkcore._util.typing import Doubles, Floats
 
 from .learned_parts import LearnedPart
@@ -196,7 +196,7 @@ class ConditionalCriterion(Criterion):
             L = np.linalg.cholesky(M)
         except LinAlgError:
             return HOPELESS, np.zeros(theta.size)
-        inverse = np.linalg.inv(L)
+        inverse = inverse_triangles(L)
         R, of_given = inverse[:, g:], inverse[:, :g, :g]
         e, a_g = R @ y, of_given.transpose(0, 2, 1) @ (of_given @ y[:, :g])
         a = R.transpose(0, 2, 1) @ e

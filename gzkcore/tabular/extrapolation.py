@@ -163,7 +163,8 @@ def choose_by_edge(
     chosen, at_edge, _ = [
         one for one in judged if one[2] is of_least or _about_as_good(one[2], of_least, few=few)[0]
     ][-1]
-    run = trials.run(chosen, np.array([chosen.alpha]))
+    same = chosen.slopes is best.slopes and chosen.alpha == best.alpha
+    run = best if same else trials.run(chosen, np.array([chosen.alpha]))
     if run is None or run.error > (TIE_OF_FEW if few else TIE) * best.error:
         # Some hundred rows were wrong.
         run, at_edge = best, beyond.squares_of([best.kernel], np.array([best.alpha]))

@@ -57,7 +57,7 @@ RARE = 10  # So many rows of other values are added to rows to learn from that a
 # A search for lengths ends when a step raises the log likelihood of each target of a row by less
 # than SETTLED, a share of the error that held-out rows don't notice; by less than FORGOTTEN if it
 # starts from lengths that know held-out rows.
-SETTLED, FORGOTTEN = 3e-4, 1e-5
+SETTLED, FORGOTTEN = 3e-4, 1e-4
 
 KERNELS_TRIED = 3  # So many kernels or more are learned where none is asked for.
 MOST_LENGTHS = 1000  # More encoded columns than this share one length.

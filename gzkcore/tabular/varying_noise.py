@@ -18,7 +18,7 @@ from gzkcore._util.linalg import cholesky, shifted, solve_factored
 from gzkcore._util.state import doubles, holds, nothing, number, stored
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.learned import Examples, learned
+from gzkcore.kernels.learned import Examples, LearnedKernel, learned
 from gzkcore.kernels.products import matrix_of
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.held_out import folds
@@ -69,15 +69,18 @@ class VaryingNoise:
         return np.asarray(np.clip(factors, 1 / MOST_FACTOR, MOST_FACTOR))
 
     @classmethod
-    def of(cls, X: Doubles, ratios: Doubles, groups: Integers) -> "VaryingNoise":
-        """Learn h from rows with their error^2 / variance."""
+    def of(
+        cls, X: Doubles, ratios: Doubles, groups: Integers, start: LearnedKernel | None = None
+    ) -> "tuple[VaryingNoise, LearnedKernel]":
+        """Learn h from rows with their error^2 / variance; return its kernel's lengths too."""
         z = np.log(ratios + SMALLEST)
         z -= z.mean()
-        answer = learned(Matern(1.5, "learn"), Examples(X, z, groups=groups), settled=SETTLED)
+        examples = Examples(X, z, groups=groups)
+        answer = learned(Matern(1.5, "learn"), examples, start=start, settled=SETTLED)
         noise = np.full(len(X), max(answer.noise, LEAST_NOISE))
         system = shifted(matrix_of(answer.kernel, X), noise)
         coef = solve_factored(cholesky(system, overwrite=True), z[:, None])
-        return cls(answer.kernel, X, coef)
+        return cls(answer.kernel, X, coef), answer
 
 
 def varying_noise(
@@ -98,10 +101,11 @@ def varying_noise(
         return None
     h = np.empty(len(X))
     for train, test in splits:
-        h[test] = VaryingNoise.of(X[train], ratios[train], groups).h(X[test])
+        of_fold, lengths = VaryingNoise.of(X[train], ratios[train], groups)
+        h[test] = of_fold.h(X[test])
         if not max(_gains(ratios[test], share * h[test]).sum() for share in SHARES) > 0:
             return None
-    noise = VaryingNoise.of(X[order], ratios[order], groups)
+    noise, _ = VaryingNoise.of(X[order], ratios[order], groups, lengths)
     others = np.setdiff1d(np.arange(len(X)), order)
     if others.size:
         h[others] = noise.h(X[others])

@@ -8,7 +8,14 @@ from scipy.linalg import LinAlgError
 from tolerances import FACTOR
 
 from gzkcore import reference
-from gzkcore._util.linalg import cholesky, inverse_of, shifted, solve_factored, solve_triangle
+from gzkcore._util.linalg import (
+    cholesky,
+    inverse_of,
+    inverse_triangles,
+    shifted,
+    solve_factored,
+    solve_triangle,
+)
 from gzkcore._util.threads import limit_threads
 
 SIZES = [1, 2, 64, 127, 128, 129, 256, 257, 300, 513]  # around the blocks of the kernels
@@ -38,6 +45,11 @@ def test_factor_systems_and_inverse_are_the_reference():
     solved = reference.cholesky.solve_factored(expected, B.tolist())
     np.testing.assert_allclose(solve_factored(L, B), solved, atol=atol)
     np.testing.assert_allclose(inverse_of(L), reference.cholesky.inverse_of(expected), atol=atol)
+
+
+def test_small_triangles_are_inverted():
+    L = np.stack([cholesky(positive(9)[0]) * size for size in (1.0, 1e-3)])
+    np.testing.assert_allclose(L @ inverse_triangles(L), [np.eye(9)] * 2, atol=positive(9)[1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -48,6 +48,7 @@ from gzkcore.kernels import (
     RationalQuadratic,
     SphereHeat,
     SphereMatern,
+    learned_parts,
 )
 from gzkcore.kernels.learned import candidates, standard_targets
 from gzkcore.kernels.learned_parts import IGNORED, part_of
@@ -95,10 +96,12 @@ def criterion_of(kernel, X, Y):
 # ---- the criterion
 
 
+@pytest.mark.parametrize("few", [0, learned_parts.FEW])
 @pytest.mark.parametrize("n_targets", [1, 2])
 @pytest.mark.parametrize("name", sorted(PROFILES))
-def test_criterion_and_gradient_are_the_reference(name, n_targets):
-    """learned_criterion and learned_gradient, of standardised columns and targets."""
+def test_criterion_and_gradient_are_the_reference(name, n_targets, few, monkeypatch):
+    """learned_criterion and learned_gradient, of standardised columns, by tiles and by pairs."""
+    monkeypatch.setattr(learned_parts, "FEW", few)
     X, Y = gaussian(12, 3), gaussian(12, n_targets, seed=1)
     X, Y = (V / V.std(axis=0) for V in (X - X.mean(axis=0), Y - Y.mean(axis=0)))
     kernel = {"gaussian": Gaussian("learn"), "matern": Matern(1.5, "learn"),
@@ -128,7 +131,9 @@ def test_criterion_and_gradient_are_the_reference(name, n_targets):
     ],
     ids=named,
 )
-def test_gradient_by_differences(kernel):
+@pytest.mark.parametrize("few", [0, learned_parts.FEW])
+def test_gradient_by_differences(kernel, few, monkeypatch):
+    monkeypatch.setattr(learned_parts, "FEW", few)
     X, _ = table(60)
     X = X * [1.0, 10.0, 0.1] + [0.0, 5.0, 100.0]
     criterion = criterion_of(kernel, X, gaussian(60, 2, seed=2))
