@@ -16,6 +16,7 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import as_double
 from gzkcore.learn.held_out import TrainTest, at_most, squared_errors
+from gzkcore.solve.cost import TRIED_ROWS, cost_of
 from gzkcore.solve.products import expected_cost
 from gzkcore.solve.system import Equations, KernelSystem, system_of
 from gzkcore.solve.training_rows import TrainingRows
@@ -270,14 +271,20 @@ class Trials:
     def seconds_of(self, best: Candidate, n_rows: int, surely: float = 0.0) -> float:
         """Return about how long a candidate takes on so many rows.
 
-        At most so long where that is no more than `surely`; else it is timed with its own alpha.
+        At most so long where that is no more than `surely`; else steps are tried, see `cost_of`:
+        trials factor their rows, which takes as long as hundreds of steps.
         """
         counts = [n_rows, *(len(train) for train, _ in self.splits)]
         of_all, *others = (expected_cost(best.kernel, self.X, count) for count in counts)
-        seconds = best.seconds
-        if seconds * of_all / sum(others) > surely:
-            seconds = (self.on(self.splits).run(best, np.array([best.alpha])) or best).seconds
-        return seconds * of_all / sum(others)
+        seconds = best.seconds * of_all / sum(others)
+        if seconds > surely:
+            rng = np.random.default_rng(self.seed)
+            rows = rng.permutation(self.every())[:TRIED_ROWS]
+            targets = np.column_stack([self.Y[rows] - self.mean(rows), np.ones(len(rows))])
+            seconds = cost_of(
+                best.kernel, self.rows(rows), best.alpha, n_rows, rng, targets=targets
+            ).seconds
+        return seconds
 
 
 def alphas_about(alpha: float, step: int = 1) -> Doubles:

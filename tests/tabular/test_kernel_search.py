@@ -1,6 +1,5 @@
 """The search for a kernel: trials on held-out rows, alphas, and the rows that lengths know."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -56,22 +55,21 @@ def test_errors_do_not_depend_on_the_mean_of_targets():
     np.testing.assert_allclose(one.error, two.error, rtol=1e-2)
 
 
-def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
-    trials = trials_of()
-    best, tried = trials.run(KERNEL, ALPHAS[10::2]), []
+def test_a_long_time_is_expected_by_steps(monkeypatch):
+    trials, told = trials_of(), []
+    best = trials.run(KERNEL, ALPHAS[10::2])
 
-    def run(_, candidate, alphas):
-        tried.append(alphas.tolist())
-        return replace(candidate, seconds=2.0)
+    def cost_of(kernel, rows, alpha, n_samples, _, targets):
+        told.append((kernel, rows.shape, alpha, n_samples, targets.shape))
+        return SimpleNamespace(seconds=2.0)
 
-    monkeypatch.setattr(Trials, "run", run)
-    alone = 2 * 600**2 / (2 * 60**2)
-    most = best.seconds / 2 * alone
+    monkeypatch.setattr("gzkcore.tabular.trials.cost_of", cost_of)
+    most = best.seconds * 600**2 / (2 * 60**2)
     assert trials.seconds_of(best, 600, 1.01 * most) == pytest.approx(most)
-    assert tried == []
-    assert trials.seconds_of(best, 600, 0.99 * most) == pytest.approx(alone)
-    assert trials.seconds_of(best, 600) == pytest.approx(alone)
-    assert tried == [[best.alpha]] * 2
+    assert told == []
+    assert trials.seconds_of(best, 600, 0.99 * most) == 2.0
+    n, n_targets = len(trials.every()), trials.Y.shape[1]
+    assert told == [(best.kernel, (n, trials.X.shape[1]), best.alpha, 600, (n, n_targets + 1))]
 
 
 @pytest.mark.parametrize(("errors", "least"), [
