@@ -121,6 +121,9 @@ static void gzk_free(void *p) { free(p); }
 /* Whether rows of whole vectors at p can be streamed vector by vector. */
 GZK_INLINE int gzk_on_boundary(const void *p) { return ((uintptr_t)p & (GZK_BYTES - 1)) == 0; }
 
+/* Whether a cache line begins at p. */
+GZK_INLINE int gzk_on_line(const void *p) { return ((uintptr_t)p & 63) == 0; }
+
 /* Copy n bytes; with `stream`, past the cache for the part that fills whole aligned vectors. */
 GZK_INLINE void gzk_copy(void *dst, const void *src, ptrdiff_t n, int stream)
 {

@@ -16,6 +16,7 @@ ctypedef fused index:
 cdef extern from "leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
     int gzk_on_boundary(const void* p)
+    int gzk_on_line(const void* p)
     void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
     void GZK_FENCE()
     void* gzk_alloc(size_t bytes)
@@ -86,18 +87,23 @@ cdef inline void write_group(const floating* factor, const floating* node, const
                              Py_ssize_t lanes, bint stream) noexcept nogil:
     """Write `count` columns of a group of at most `lanes` rows.
 
-    Where the group is full, whole vectors go to `out` at once, past the cache from the boundary on
-    that all its rows have in common. All else goes by way of `row`, which holds lanes x (whole +
-    lanes) values.
+    Where the group is full, whole vectors go to `out` at once, from the boundary on that all its
+    rows have in common, and past the cache from the first line on: parts of lines, of several rows
+    in turn, took twice as long. All else goes by way of `row`, which holds lanes x (whole + lanes)
+    values.
     """
-    cdef Py_ssize_t whole = count // lanes * lanes, head = 0, r
+    cdef Py_ssize_t whole = count // lanes * lanes, head = 0, near = 0, r
     if stream:
         while head < min(lanes, count) and not gzk_on_boundary(out + head):
             head += 1
     if rows == lanes and (not stream or (head < lanes and gzk_on_boundary(out + head + ldo))):
         whole = (count - head) // lanes * lanes
-        columns_of(factor, node, radial, place + 3 * head, scale + head, out + head, ldo, whole,
-                   stream)
+        while stream and near < whole and not gzk_on_line(out + head + near):
+            near += lanes
+        columns_of(factor, node, radial, place + 3 * head, scale + head, out + head, ldo, near,
+                   False)
+        columns_of(factor, node, radial, place + 3 * (head + near), scale + head + near,
+                   out + head + near, ldo, whole - near, stream)
         part_of_group(factor, node, radial, place, scale, row, out, ldo, rows, head, lanes)
         head += whole
         part_of_group(factor, node, radial, place + 3 * head, scale + head, row, out + head, ldo,
