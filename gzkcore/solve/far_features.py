@@ -37,7 +37,7 @@ from gzkcore.sphere.transforms import HarmonicSums, on_rings
 from .preconditioner import Preconditioner, factor_of
 from .solve import OfColumns, Solution, conjugate_gradients
 
-__all__ = ["Frequencies", "Harmonics", "Lowest"]
+__all__ = ["Frequencies", "Harmonics"]
 
 ROOT_2 = math.sqrt(2)
 BLOCK = 256  # So many rows of a Gram matrix are looked up at a time.
