@@ -339,6 +339,8 @@ def check_sparse(X: Any) -> None:
         X.check_format(full_check=False)
         if not _stays_inside(X):
             X.check_format(full_check=True)
+            if X.nnz <= 0 and X.indptr.any():  # where the last is 0, SciPy looks at no other
+                raise ValueError("indptr must be a non-decreasing sequence")
 
 
 def _stays_inside(X: Any) -> bool:

@@ -152,6 +152,11 @@ def test_the_full_check_of_sparse_rows_is_for_wrong_ones(index, monkeypatch):
     bad.indptr[3] = bad.indptr[2] - 1
     with pytest.raises(ValueError, match="non-decreasing"):
         check_sparse(bad)
+    for last in (0, -1):  # SciPy takes it for a matrix without values
+        bad = X.copy()
+        bad.indptr[-1] = last
+        with pytest.raises(ValueError, match="non-decreasing"):
+            check_sparse(bad)
     bad.indptr = bad.indptr[:0]
     with pytest.raises(ValueError, match="index pointer size 0"):
         check_sparse(bad)
