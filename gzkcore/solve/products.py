@@ -37,6 +37,8 @@ def linear_sums(
 ) -> FastSums | None:
     """Return products with K(X, X) in linear time, exact enough for alpha and tol; None: tiles.
 
+    With noise alpha is that of the row with the least.
+
     Errors of eps k(x, x) in the values of K, as rough as the rows are dense, are a matrix with
     eigenvalues of a few times eps k(x, x). A solution is at most |y| / alpha long. So the residual
     changes by a few times eps k(x, x) / alpha |y|.

@@ -90,8 +90,8 @@ def system_of(
     if isinstance(equations.kernel, Precomputed):
         return PrecomputedSystem(equations)
     if not by_tiles:
-        alpha = float(np.min(equations.alphas))
-        alphas = np.unique(equations.alphas).size
+        least = 1.0 if equations.noise is None else float(equations.noise.min())
+        alpha, alphas = float(np.min(equations.alphas)) * least, np.unique(equations.alphas).size
         sums = linear_sums(equations.kernel, as_double(rows), alpha, equations.tol, alphas)
         if sums is not None:
             return LinearTimeSystem(equations, workers, sums)

@@ -311,3 +311,20 @@ def test_rows_of_a_run_lie_together(n, far):
     placed = X[order][: n // module.TILE * module.TILE].reshape(-1, module.TILE, 2)
     areas = np.prod(np.ptp(placed, axis=1), axis=1)
     assert n < 3000 or np.median(areas) < 2.5 * module.TILE / n
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("preconditioner", ["auto", 500])
+def test_the_residual_of_weighted_rows_is_the_true_one(preconditioner):
+    rng = np.random.default_rng(0)
+    X, weight = rng.uniform(size=(10_000, 2)), 10.0 ** rng.uniform(-5, 5, 10_000)
+    y = np.sin(7 * X[:, 0]) + 0.3 * rng.standard_normal(len(X))
+    kernel = Gaussian(0.5 / 0.3**2)
+    model = KernelRidge(kernel, preconditioner=preconditioner, random_state=0)
+    coef = model.fit(X, y, sample_weight=weight).dual_coef_
+    left = [
+        y[rows] - kernel(X[rows], X) @ coef - coef[rows] / weight[rows]
+        for rows in np.split(np.arange(len(X)), 10)
+    ]
+    error = np.linalg.norm(np.concatenate(left)) / np.linalg.norm(y)
+    assert model.residual_ == pytest.approx(error, rel=0.2, abs=1e-5)
