@@ -115,14 +115,15 @@ class KernelRidge(WholeKernelRegressor):
     not differ (in a column that was constant, or was a copy), the trend is unknown: the deviation
     is inf, and draws are NaN.
 
-    It is exact with at most 1,024 training rows; with up to three columns with at most 2,048. With
-    more columns and at most 4,096 rows it is exact if one call has no more new rows than there are
-    training rows. Else it is exact if one call has at most 64 new rows. In larger calls, and for
+    It is exact with at most 1,024 training rows; with up to three columns with at most 2,048.
+    With more columns and at most 4,096 rows it is exact if one call has no more new rows than
+    there are training rows. Else it is exact if one call has at most 64 new rows, with up to
+    three columns at most 2^18 over the number of training rows. In larger calls, and for
     sources, with up to three columns it is that given 95 of the training rows, near and spread
-    (`NearVariances`): never too small, and too large by 0 to 4 % in the mean. With more columns the
-    mean square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 / sqrt(2
-    64), 9 %, and no error far from the data. For a kernel without features to draw from it is
-    always exact, 64 rows at a time.
+    (`NearVariances`): never too small, and too large by 0 to 4 % in the mean. With more columns
+    the mean square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 /
+    sqrt(2 64), 9 %, and no error far from the data. For a kernel without features to draw from
+    it is always exact, 64 rows at a time.
 
     With M centres, s is the minimum of the objective divided by n alpha. For the variance each
     centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K

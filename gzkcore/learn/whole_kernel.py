@@ -520,8 +520,8 @@ class WholeKernelRegressor(Resumable, WholeKernel):
         f is differentiated exactly. At rows of the fit a kernel with a kink there, such as
         Matern-1/2, has the slope 0. Standard deviations are those of df / dx without noise, and
         need a smooth function of distances (a Gaussian, Matern of nu > 1). They take a solve for
-        each column of a row; with up to three columns, more than 64 rows, and more than 4,096 of
-        the fit they are given 285 of these around each, which takes some 3 ms a row: never too
+        each column of a row; with up to three columns, more than a few rows, and more than 4,096
+        of the fit they are given 285 of these around each, which takes some 3 ms a row: never too
         small, but too large where a smooth f averages thousands of rows, twice for a Matern-5/2 and
         five times for a Gaussian.
 

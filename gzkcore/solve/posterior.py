@@ -50,6 +50,8 @@ from .trend import Trend, inverse
 # With up to so many rows of the fit a solve for a new row costs no more than rows near by.
 NEAR_FROM = 2048
 EXACT_ROWS = 64  # The variances of so many new rows cost no more solves than the draws.
+# Solves for so many new rows times rows of the fit take no longer than to look for rows near by.
+EXACT_VALUES = 1 << 18
 N_DRAWS = 64  # A variance is the mean square of so many draws.
 # A draw from the prior has so many features, which cost little beside the solve.
 PRIOR_COMPONENTS = 1 << 14
@@ -270,7 +272,7 @@ class NearPosterior(Posterior):
 
     def variances(self, X: Rows, alpha: float) -> Doubles:
         """Return the variance of f at each row given rows near by, and the share of the trend."""
-        if not self._in_batches and X.shape[0] <= EXACT_ROWS:
+        if self._are_few(X):
             return super().variances(X, alpha)
         variances = self.near.at(X, alpha)
         if self.trend is not None:
@@ -286,8 +288,12 @@ class NearPosterior(Posterior):
 
         Those of few new rows are exact, too.
         """
-        few = self.equations.factored or X.shape[0] <= EXACT_ROWS
+        few = self.equations.factored or self._are_few(X)
         return self._slope_variances(X, directions, alpha, None if few else self.near)
+
+    def _are_few(self, X: Rows) -> bool:
+        most = min(EXACT_ROWS, EXACT_VALUES // self.equations.X.shape[0])
+        return not self._in_batches and X.shape[0] <= most
 
 
 class DrawnPosterior(Posterior):

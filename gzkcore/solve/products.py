@@ -25,7 +25,7 @@ from .preconditioners import FEW_COLUMNS
 # The error of a kernel value is this share of tol alpha, and at most MOST_SUMS_TOL.
 SUMS_TOL, MOST_SUMS_TOL = 1 / 32, 4e-6
 # From so many rows on a warning says what finufft would bring.
-FINUFFT_ROWS = 300_000
+FINUFFT_ROWS = 50_000
 # So many numbers of new rows are held as doubles at a time.
 PREDICTED_NUMBERS = 1 << 24
 # The error of a prediction is this share of the predictions of COMPARED_ROWS of the new rows.
@@ -46,7 +46,7 @@ def linear_sums(
     if len(X) >= FINUFFT_ROWS and X.shape[1] <= FEW_COLUMNS and not has_finufft():
         warn(
             f"{len(X):,} rows in {counted(X.shape[1], 'column')} take linear time with "
-            "finufft, and a hundred times as long without it: pip install 'gzkcore[maps]'"
+            "finufft, and five times as long or more without it: pip install 'gzkcore[maps]'"
         )
     largest = float(kernel.diag(X[:1]).max()) or 1.0
     sums_tol = SUMS_TOL * tol * alpha / largest

@@ -228,7 +228,10 @@ def _widen_incomplete(deviations: Deviations, factors: Doubles | None) -> str:
         deviations.of_incomplete = np.clip(factors, deviations.factors, MOST_OF_INCOMPLETE)
         if (deviations.of_incomplete < SAME_FACTOR * deviations.factors).all():
             return ""
-        done = f"multiplied by {listed(deviations.of_incomplete)}: less is known of these"
+        done = (
+            f"multiplied by {listed(deviations.of_incomplete)}, where those of others are by "
+            f"{listed(deviations.factors)}: less is known of these"
+        )
     return f"Standard deviations of rows with a missing number are {done}."
 
 

@@ -56,7 +56,13 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.tile_rows import TiledRows
 from gzkcore.solve import system as system_module
-from gzkcore.solve.posterior import EXACT_ROWS, N_DRAWS, DrawnPosterior, feature_prior
+from gzkcore.solve.posterior import (
+    EXACT_ROWS,
+    N_DRAWS,
+    DrawnPosterior,
+    Posterior,
+    feature_prior,
+)
 from gzkcore.solve.solve import NotPositiveDefinite
 from gzkcore.solve.system import HELD_ROWS
 
@@ -399,6 +405,16 @@ def test_draws_follow_the_rule_of_the_reference(trend):
         )  # fmt: skip
         assert wanted != mirrored
         close(found[:, s], mirrored, "tight")
+
+
+@pytest.mark.parametrize(("n_rows", "n_new", "exact"), [(5000, 52, True), (5000, 53, False)])
+def test_few_variances_are_solved_for_where_that_takes_no_longer(n_rows, n_new, exact, monkeypatch):
+    X = np.random.default_rng(0).uniform(size=(n_rows, 2))
+    model = KernelRidge(Matern(1.5, 0.2), 0.1, random_state=0).fit(X, X[:, 0])
+    solved = []
+    monkeypatch.setattr(Posterior, "variances", lambda _, X, alpha: solved.append(X) or X[:, 0])
+    model.predict(X[:n_new], return_std=True)
+    assert bool(solved) == exact
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Matern(1.5, 0.5), Laplacian(1.0)])
