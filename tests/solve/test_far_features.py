@@ -191,3 +191,26 @@ def test_bits_do_not_depend_on_threads():
             found.append((features.product(V), np.tril(features.weighted_gram(weights))))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_no_bound_is_told_where_images_are_added(monkeypatch):
+    X = np.random.default_rng(0).uniform(size=(3000, 2))
+    monkeypatch.setattr(preconditioners, "ROWS_OF_FEATURES", 50)
+    monkeypatch.setattr(preconditioners, "NEAR_ROW", np.inf)
+    kernel = Matern(nu=2.5, length_scale=0.3)
+    sums = FastSums(kernel, X, None, 1e-7)
+    chosen = preconditioner_for("auto", kernel, X, [0.1], sums=sums, random_state=0)
+    assert isinstance(chosen, LowRank)
+    assert chosen.condition_bound(0) == np.inf
+
+
+@pytest.mark.parametrize(("place", "most"), [("sphere", 14), ("plane", 65)])  # 11 and 51
+def test_systems_on_nodes_take_few_steps(place, most, monkeypatch):
+    monkeypatch.setattr("gzkcore.solve.far_features.LOWEST", 100)
+    X = sphere(3000, 3) if place == "sphere" else np.random.default_rng(0).uniform(size=(3000, 2))
+    alphas, none = np.array([0.1]), np.zeros(1, np.intp)
+    sums = FastSums(Matern(nu=1.5, length_scale=0.3), X, None, 1e-7)
+    features = far_part(sums, alphas, np.ones(3000)).features()
+    r = np.random.default_rng(1).standard_normal((features.width, 1))
+    steps = features.system(np.ones(3000), alphas)._solution(r, none, 1e-3, 100).n_iter
+    assert steps <= most
