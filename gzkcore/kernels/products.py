@@ -449,7 +449,9 @@ def block_matrices(term: Term, X: Doubles, dtype: Any, *, sloped: bool = False) 
         term, known = _sloped(term, 0, dim, dtype)
     if known is None:
         raise ValueError(f"the kernel {NO_TABLE}")
-    apart = (X - X[:, :1]).reshape(-1, dim)
+    # A single block may be of any rows, of which the first may be far out.
+    middle = np.median(X, axis=1, keepdims=True) if len(X) == 1 else X[:, :1]
+    apart = (X - middle).reshape(-1, dim)
     rows = np.concatenate([scaled_columns(apart, factor)[0] for factor in term.factors], axis=1)
     return Pairs(np.ascontiguousarray(rows), np.ones((len(rows), 1)), known).blocks(X.shape[1])
 

@@ -781,3 +781,13 @@ def test_blocks_far_from_the_origin_keep_their_digits(dtype):
                 np.testing.assert_allclose(
                     block[apart], each[apart], rtol=100 * np.finfo(dtype).eps
                 )
+
+
+@pytest.mark.parametrize("place", [0, 7])
+def test_a_row_far_out_leaves_the_digits_of_the_others(place):
+    X = gaussian(200, 3)
+    X[place] = 1e6
+    kernel = Matern(1.5, 0.7)
+    (term,) = kernel.tile_form(3)
+    found = block_matrices(term, X[None], np.dtype(np.float32))[0]
+    np.testing.assert_allclose(found, kernel(X), rtol=0, atol=1e-5)
