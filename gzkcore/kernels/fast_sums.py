@@ -259,7 +259,7 @@ PARTS = 0.35
 # Legendre functions cost this for each degree cubed.
 LEGENDRE = 0.4
 # A split and its transforms cost so much, and so much for each row; a fit has FIT products.
-SETUP, SETUP_ROW, FIT = 6e7, 1500, 10
+SETUP, SETUP_ROW, FIT = 4e7, 1000, 10
 # From so many rows on, a product is expected to take time linear in the rows.
 EXPECTED_ROWS = 1 << 16
 # No split is looked for if the kernel matrix has fewer values.
