@@ -118,7 +118,7 @@ class KernelRidge(WholeKernelRegressor):
     It is exact with at most 1,024 training rows; with up to three columns with at most 2,048.
     With more columns and at most 4,096 rows it is exact if one call has no more new rows than
     there are training rows. Else it is exact if one call has at most 64 new rows, with up to
-    three columns at most 2^18 over the number of training rows. In larger calls, and for
+    three columns at most 2^18 divided by the number of training rows. In larger calls, and for
     sources, with up to three columns it is that given 95 of the training rows, near and spread
     (`NearVariances`): never too small, and too large by 0 to 4 % in the mean. With more columns
     the mean square of 64 draws estimates k(x, x) - ..., with a relative error of at most 1 /

@@ -98,7 +98,10 @@ class FarFeatures:
         return OnNodes(self, 1 / noise, mu)
 
     def on_nodes(self, weights: Doubles) -> tuple["FarFeatures", Doubles]:
-        """Return the features of nodes, and weights with which they have the same Gram matrix."""
+        """Return the features of nodes, and weights with which they have the same Gram matrix.
+
+        The weights are `node_weights` of the reference, up to twice the frequencies.
+        """
         doubled, made = [2 * size - 1 for size in self._shape], copy.copy(self)
         sums = Exponentials(self.angles, doubled, self.tol).adjoint(
             weights[self.order].astype(np.complex128), n_threads()

@@ -45,8 +45,8 @@ def linear_sums(
     """
     if len(X) >= FINUFFT_ROWS and X.shape[1] <= FEW_COLUMNS and not has_finufft():
         warn(
-            f"{len(X):,} rows in {counted(X.shape[1], 'column')} take linear time with "
-            "finufft, and five times as long or more without it: pip install 'gzkcore[maps]'"
+            f"{len(X):,} rows in {counted(X.shape[1], 'column')} may take a fifth of the time, or "
+            "less, with finufft, by which products take linear time: pip install 'gzkcore[maps]'"
         )
     largest = float(kernel.diag(X[:1]).max()) or 1.0
     sums_tol = SUMS_TOL * tol * alpha / largest

@@ -137,9 +137,11 @@ def test_harmonics_beyond_all_numbers_are_refused():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gap", [0, 3, 32])
 @pytest.mark.parametrize("offset", [0, 4, 8, 20, 60, 61])
-def test_the_same_bits_wherever_rows_start(offset, gap, dtype):
+@pytest.mark.parametrize("dim", [3, 4])  # in 3 dimensions all columns have the scale 1
+def test_the_same_bits_wherever_rows_start(dim, offset, gap, dtype):
     """By vectors from the boundary on, what is before and behind apart; nothing beside is written."""
-    X, tree = sphere(37, 3).astype(dtype), HarmonicTree(3, [2 * ell + 1 for ell in range(9)])
+    counts = [2 * ell + 1 if dim == 3 else (ell + 1) ** 2 for ell in range(9)]
+    X, tree = sphere(37, dim).astype(dtype), HarmonicTree(dim, counts)
     radial, size = gaussian(37, 2, seed=1).astype(dtype), np.dtype(dtype).itemsize
     for count in (1, 7, 8, 15, 16, 17, 31, 47, 64, 80):
         nodes, ring = np.arange(count), np.arange(count) % 2
