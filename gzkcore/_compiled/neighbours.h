@@ -10,7 +10,7 @@
 
 #include "products.h"
 
-#define GZK_TALL 4 /* rows and columns of S whose products of features are in registers together */
+#define GZK_TALL 4 /* rows of S that are in registers together, with as many columns or vectors: */
 #define GZK_WIDE (GZK_CHAINS / 2)
 
 #define OPS "neighbours_ops.h"

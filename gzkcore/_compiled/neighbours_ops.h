@@ -92,18 +92,36 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
         }
 }
 
-/* Subtract from row j of S, in `count` vectors from column l on, what the rows of U before it tell. */
-GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdiff_t width, const int count)
+/* Subtract from `tall` rows of S from row j on, in `wide` vectors from column l on, what the rows of U
+ * from `first` to `last` tell. */
+GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdiff_t width, ptrdiff_t first,
+                                        ptrdiff_t last, const int tall, const int wide)
 {
-    VEC sums[4];
+    VEC sums[GZK_TALL * GZK_WIDE], other[GZK_WIDE];
+    REAL *own = S + j * width + l;
     GZK_UNROLL
-    for (int v = 0; v < count; v++) sums[v] = *(const MEM *)(S + j * width + l + v * LANES);
-    for (ptrdiff_t k = 0; k < j; k++)
+    for (int v = 0; v < tall * wide; v++)
+        sums[v] = *(const MEM *)(own + v / wide * width + v % wide * LANES);
+    for (ptrdiff_t k = first; k < last; k++) {
+        const REAL *above = S + k * width;
         GZK_UNROLL
-        for (int v = 0; v < count; v++)
-            sums[v] -= S[k * width + j] * *(const MEM *)(S + k * width + l + v * LANES);
+        for (int v = 0; v < wide; v++) other[v] = *(const MEM *)(above + l + v * LANES);
+        GZK_UNROLL
+        for (int v = 0; v < tall * wide; v++) sums[v] -= above[j + v / wide] * other[v % wide];
+    }
     GZK_UNROLL
-    for (int v = 0; v < count; v++) *(MEM *)(S + j * width + l + v * LANES) = sums[v];
+    for (int v = 0; v < tall * wide; v++)
+        *(MEM *)(own + v / wide * width + v % wide * LANES) = sums[v];
+}
+
+/* The same in all columns from the first of these rows on. */
+GZK_INLINE void NAME(gzk_subtract_above)(REAL *S, ptrdiff_t j, ptrdiff_t width, ptrdiff_t first,
+                                         ptrdiff_t last, const int tall)
+{
+    ptrdiff_t l = j / LANES * LANES;
+    for (; l + GZK_WIDE * LANES <= width; l += GZK_WIDE * LANES)
+        NAME(gzk_subtract_rows)(S, j, l, width, first, last, tall, GZK_WIDE);
+    for (; l < width; l += LANES) NAME(gzk_subtract_rows)(S, j, l, width, first, last, tall, 1);
 }
 
 /* g = U^-1 e for S = U^T U, which overwrites S; e the last unit vector. A row's pivot is what the rows
@@ -112,22 +130,31 @@ GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdi
 static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t width,
                                              const REAL *noise, REAL *g)
 {
-    for (ptrdiff_t j = 0; j < count; j++) {
-        REAL *row = S + j * width;
-        ptrdiff_t l = j / LANES * LANES;
-        for (; l + 4 * LANES <= width; l += 4 * LANES) NAME(gzk_subtract_rows)(S, j, l, width, 4);
-        for (; l + 2 * LANES <= width; l += 2 * LANES) NAME(gzk_subtract_rows)(S, j, l, width, 2);
-        for (; l < width; l += LANES) NAME(gzk_subtract_rows)(S, j, l, width, 1);
-        int told = row[j] >= noise[j];
-        REAL scale = 1 / (REAL)sqrt((double)(told ? row[j] : noise[j]));
-        for (l = j / LANES * LANES; l < width; l += LANES) *(MEM *)(row + l) *= told ? scale : 0;
-        row[j] = scale;
+    for (ptrdiff_t first = 0; first < count; first += GZK_TALL) {
+        const ptrdiff_t end = first + GZK_TALL < count ? first + GZK_TALL : count;
+        if (end - first == GZK_TALL) NAME(gzk_subtract_above)(S, first, width, 0, first, GZK_TALL);
+        else
+            for (ptrdiff_t j = first; j < end; j++) NAME(gzk_subtract_above)(S, j, width, 0, first, 1);
+        for (ptrdiff_t j = first; j < end; j++) {
+            NAME(gzk_subtract_above)(S, j, width, first, j, 1);
+            REAL *row = S + j * width;
+            int told = row[j] >= noise[j];
+            REAL scale = 1 / (REAL)sqrt((double)(told ? row[j] : noise[j]));
+            const ptrdiff_t start = j / LANES * LANES;
+            for (ptrdiff_t l = start; l < width; l += LANES) *(MEM *)(row + l) *= told ? scale : 0;
+            memset(row + start, 0, (j - start) * sizeof(REAL));
+            row[j] = scale;
+        }
     }
     for (ptrdiff_t l = 0; l < width; l++) g[l] = 0;
     g[count - 1] = S[(count - 1) * width + count - 1];
     for (ptrdiff_t j = count - 2; j >= 0; j--) {
-        REAL sum = 0, *row = S + j * width;
-        for (ptrdiff_t l = j + 1; l < count; l++) sum += row[l] * g[l];
+        REAL sum = 0, part[LANES], *row = S + j * width;
+        VEC sums = {0};
+        for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES)
+            sums += *(const MEM *)(row + l) * *(const MEM *)(g + l);
+        memcpy(part, &sums, sizeof part);
+        for (int l = 0; l < LANES; l++) sum += part[l];
         g[j] = -sum * row[j];
     }
 }
