@@ -53,6 +53,7 @@ class Form:
     near: int | None = None  # the number of near rows
     slopes: Integers | None = None  # of a linear trend beside the whole kernel or near rows
     smooth: Any = None  # a regressor, of which near rows predict what it leaves
+    expected: float | None = None  # about how many seconds the fit takes, if that is known
 
     @property
     def is_whole(self) -> bool:
@@ -67,6 +68,8 @@ class Form:
 
     def seconds(self, trials: Trials, best: Candidate, n_rows: int, surely: float = LONG) -> float:
         """Return about how long the fit takes, see `Trials.seconds_of`."""
+        if self.expected is not None:
+            return self.expected
         if self.near is not None:
             return best.seconds  # with all rows, and more to learn
         if self.features is not None:
@@ -154,7 +157,7 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
     if features := _better_features(room, trials, best):
         return features
     surely = min(seconds, LONG)
-    expected = whole.seconds(trials, best, n, surely)
+    whole.expected = expected = whole.seconds(trials, best, n, surely)
     about = "about" if expected > surely else "less than"
     fits = room.whole()
     takes = f"; this last fit takes {about} {seconds_told(expected)}" if expected >= 0.1 else ""
@@ -178,18 +181,22 @@ def best_form(room: Room, trials: Trials, best: Candidate, seconds: float) -> tu
     raise room.too_little()
 
 
-def expected_error(trials: Trials, best: Candidate, form: Form, n_rows: int) -> float:
-    """Return what the error of a form fitted to so many rows may be, as twice the rows lower it.
+def error_of_half(trials: Trials, best: Candidate) -> float:
+    """Return the error of a candidate that is fitted to half of the rows; infinite if unsolved."""
+    halves = trials.on(trials.halved().splits)
+    half = halves.run(best, np.array([best.alpha]))
+    return math.inf if half is None else half.error
+
+
+def expected_error(best: Candidate, of_half: float, n_rows: int) -> float:
+    """Return what the error of so many rows, or centres, may be, as twice the rows lower it.
 
     Errors fall less and less, see FALLING.
     """
-    halves = trials.on(trials.halved().splits)
-    half = halves.run(best, np.array([best.alpha]))
-    if half is None or half.error <= best.error:
+    if not best.error < of_half < math.inf:
         return best.error
-    count = min(n_rows, form.features or form.centers or n_rows)
-    doublings = FALLING * max(0.0, math.log2(count / trials.n_fitted))
-    return float(best.error * (best.error / half.error) ** doublings)
+    doublings = FALLING * max(0.0, math.log2(n_rows / best.n_rows))
+    return float(best.error * (best.error / of_half) ** doublings)
 
 
 def _better_features(room: Room, trials: Trials, best: Candidate) -> tuple[Form, str] | None:

@@ -59,7 +59,17 @@ from .columns.left_out import LeftOut
 from .copies import about_copies, doubt_copies
 from .extrapolation import Edge, choose_by_edge, gaps_in
 from .fitted_table import FittedTable
-from .form import AUTO, FORMS, NEAR, Choice, Form, asked_form, best_form, expected_error
+from .form import (
+    AUTO,
+    FORMS,
+    NEAR,
+    Choice,
+    Form,
+    asked_form,
+    best_form,
+    error_of_half,
+    expected_error,
+)
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
 from .near_form import NearForms, NearTrial
 from .report import Candidate, Report
@@ -372,20 +382,26 @@ class TableLearner(BaseEstimator):
                 "above is of the whole kernel."
             )
         else:
-            form, why = (
-                best_form(room, trials, best, seconds)
-                if self.form == AUTO
-                else asked_form(self.form, self.n_components, room, trials, best)
-            )
-            chosen = NearTrial(best.kernel, form, best, best.error)
+            nearest, expected, times = None, -math.inf, 1.0
             if self.form == AUTO and near.may_be_better() and room.near(mapped=mapped):
-                other, expected = near.best(), expected_error(trials, best, form, table.n_all)
-                if other.error < (1.0 if form.is_whole else HARDLY_WORSE) * expected:
-                    chosen = other
-                    why = (
-                        f"{other.sentence()}. Their error is {other.error:#.3g}; that of "
-                        f"the whole kernel is expected to be {expected:#.3g}."
-                    )
+                nearest, of_half = near.best(), error_of_half(trials, best)
+                expected = expected_error(best, of_half, table.n_all)
+            # What the whole kernel costs takes long to be found: only where it may be better.
+            if nearest is None or nearest.error >= expected:
+                form, why = (
+                    best_form(room, trials, best, seconds)
+                    if self.form == AUTO
+                    else asked_form(self.form, self.n_components, room, trials, best)
+                )
+                chosen = NearTrial(best.kernel, form, best, best.error)
+                if nearest is not None and (count := form.features or form.centers):
+                    expected, times = expected_error(best, of_half, count), HARDLY_WORSE
+            if nearest is not None and nearest.error < times * expected:
+                chosen = nearest
+                why = (
+                    f"{nearest.sentence()}. Their error is {nearest.error:#.3g}; that of "
+                    f"the whole kernel is expected to be {expected:#.3g}."
+                )
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
