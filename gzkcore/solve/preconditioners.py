@@ -375,14 +375,23 @@ class NearAndFar(Preconditioner):
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
-        solved, which = np.empty(R.shape), self._which[columns]
+        which, order = self._which[columns], self.neighbours.order
+        near = self._near(R[order], which)
+        # Features are read once for all alphas.
+        inner = self.features.transposed_product(near)
         for s in np.unique(which):
-            mine = which == s
-            near = self.factor.apply(s, R[self.neighbours.order][:, mine])
-            inner = cho_solve((self._cores[s], True), self.features.transposed_product(near))
-            near -= self.factor.apply(s, self.features.product(inner))
-            solved[np.ix_(self.neighbours.order, mine)] = near
+            inner[:, which == s] = cho_solve((self._cores[s], True), inner[:, which == s])
+        near -= self._near(self.features.product(inner), which)
+        solved = np.empty(R.shape)
+        solved[order] = near
         return solved
+
+    def _near(self, R: Doubles, which: Integers) -> Doubles:
+        """Return M R, for the alpha of each column."""
+        near = np.empty(R.shape)
+        for s in np.unique(which):
+            near[:, which == s] = self.factor.apply(s, R[:, which == s])
+        return near
 
 
 # ---- the choice
