@@ -185,6 +185,27 @@ cdef void _solve_part(const floating* L, int size, floating* B, int sides, int l
         dtrsm("L", "U", which, "N", &size, &sides, &one, <double*> L, &ld, B, &ld)
 
 
+def invert_factors(
+    double[:, :, ::1] A,               # IN OUT (n_matrices, n, n), lower triangles: become L^-1
+    int num_threads,
+):
+    """Factor small matrices, a thread each, and invert the factors; say whether all are positive."""
+    cdef Py_ssize_t n_matrices = A.shape[0], n = A.shape[1], i
+    cdef int failed = 0
+    for i in prange(n_matrices if n else 0, nogil=True, num_threads=num_threads):
+        failed |= _factor_block(&A[i, 0, 0], n, <int> n)
+        _invert_small(&A[i, 0, 0], <int> n)
+    return failed == 0
+
+
+cdef void _invert_small(double* L, int n) noexcept nogil:
+    cdef int info = 0, i, j
+    dtrtri("U", "N", &n, L, &n, &info)
+    for i in range(n):
+        for j in range(i + 1, n):
+            L[i * n + j] = 0
+
+
 def invert(
     const floating[:, ::1] L,          # IN   (n, n), its lower triangle
     floating[:, ::1] W,                # WORK (n, n): its lower triangle becomes L^-1

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.linalg
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dtrtri
 
 from gzkcore._compiled import cholesky as _cholesky
 
@@ -22,8 +21,8 @@ from .typing import Doubles, Floats
 __all__ = [
     "cholesky",
     "eigh",
+    "inverse_factors",
     "inverse_of",
-    "inverse_triangles",
     "orthonormal",
     "shifted",
     "solve_factored",
@@ -123,9 +122,12 @@ def inverse_of(L: Matrix) -> Matrix:
     return inverse
 
 
-def inverse_triangles(L: Floats) -> Doubles:
-    """Return the inverses of small lower triangular matrices (n_matrices, n, n), in double."""
-    return np.stack([dtrtri(matrix.T)[0].T for matrix in L])
+def inverse_factors(A: Doubles) -> Doubles:
+    """Return L^-1 of each of many small matrices A = L L^T (n_matrices, n, n), in their place."""
+    with limit_blas(1):
+        if not _cholesky.invert_factors(A, n_threads(len(A) * A.shape[1] ** 3)):
+            raise LinAlgError("a matrix is not positive definite")
+    return A
 
 
 def eigh(matrix: Doubles, *against: Doubles, **options: Any) -> Any:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, get_blas_funcs
 
-from gzkcore._util.linalg import cholesky, inverse_of, inverse_triangles, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_factors, inverse_of, solve_factored
 from gzkcore._util.typing import Doubles, Floats
 
 from .learned_parts import LearnedPart
@@ -193,16 +193,15 @@ class ConditionalCriterion(Criterion):
         M = self.part.matrix(theta[:-1], np.float64)
         np.einsum("bii->bi", M)[...] += noise * self.spread
         try:
-            L = np.linalg.cholesky(M)
+            inverse = inverse_factors(M)
         except LinAlgError:
             return HOPELESS, np.zeros(theta.size)
-        inverse = inverse_triangles(L)
         R, of_given = inverse[:, g:], inverse[:, :g, :g]
         e, a_g = R @ y, of_given.transpose(0, 2, 1) @ (of_given @ y[:, :g])
         a = R.transpose(0, 2, 1) @ e
         a[:, :g] += a_g
         tau = np.square(e).sum(axis=(0, 1)) / self.n_rows
-        log_det = 2 * np.log(np.einsum("bii->bi", L)[:, g:]).sum()
+        log_det = -2 * np.log(np.einsum("bii->bi", inverse)[:, g:]).sum()
         value = self.n_rows / 2 * float(np.log(tau).sum()) + self.n_targets / 2 * float(log_det)
         Q = (a / tau) @ a.transpose(0, 2, 1) - self.n_targets * R.transpose(0, 2, 1) @ R
         Q[:, :g, :g] -= (a_g / tau) @ a_g.transpose(0, 2, 1)

@@ -10,8 +10,8 @@ from tolerances import FACTOR
 from gzkcore import reference
 from gzkcore._util.linalg import (
     cholesky,
+    inverse_factors,
     inverse_of,
-    inverse_triangles,
     shifted,
     solve_factored,
     solve_triangle,
@@ -47,9 +47,18 @@ def test_factor_systems_and_inverse_are_the_reference():
     np.testing.assert_allclose(inverse_of(L), reference.cholesky.inverse_of(expected), atol=atol)
 
 
-def test_small_triangles_are_inverted():
-    L = np.stack([cholesky(positive(9)[0]) * size for size in (1.0, 1e-3)])
-    np.testing.assert_allclose(L @ inverse_triangles(L), [np.eye(9)] * 2, atol=positive(9)[1])
+def test_factors_of_small_matrices_are_inverted():
+    A, atol = positive(9)
+    blocks = np.stack([A, 1e-6 * A, 4 * A])
+    found = inverse_factors(blocks.copy())
+    for block, inverse, size in zip(blocks, found, (1.0, 1e3, 0.5), strict=True):
+        L = reference.cholesky.cholesky(block.tolist())
+        expected = reference.cholesky.solve_triangle(L, np.eye(9).tolist())
+        np.testing.assert_allclose(inverse, expected, atol=atol * size)
+    blocks[1, 4, 4] = -1.0
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        inverse_factors(blocks)
+    assert inverse_factors(np.empty((0, 9, 9))).shape == (0, 9, 9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
