@@ -228,6 +228,9 @@ PRODUCTS = 2
 # with 2,816 (104, 70, 56 s of processor time), at 13,500 of pol 20 with 512, 14 with 1,024, 10 with
 # 2,048 (4.4, 4.8, 8.2 s).
 ROWS_OF_TRIED, LEAST_TRIED, MOST_TRIED_STEPS, TRIED_TOL, STEPS_OF_ALL = 10, 1500, 100, 1e-2, 6
+# Up to so many rows the trial takes longer than the steps that it saves if so many features leave
+# at most this times alpha. On elevators, diamonds and adult there were 1 to 16 steps.
+FEW_ROWS, FEATURES_OF_FEW, LITTLE = 1 << 13, 384, 3.0
 # A matrix of this condition number has the diagonal as preconditioner: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
 # From this alpha on, relative to k(x, x), features are held in single precision: their rounding,
@@ -624,7 +627,9 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
             problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
-        features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
+        features = _landmarks_of_few(problem) if n <= FEW_ROWS else None
+        if features is None:
+            features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
     else:
         features = _enough(problem)
     if pairs is not None:
@@ -734,17 +739,27 @@ def _landmarks(problem: Problem, count: int) -> _AtLandmarks:
             return _AtLandmarks(problem.kernel, landmarks, factor)
 
 
+def _left(problem: Problem, features: _AtLandmarks) -> float:
+    """Return the mean of what features leave of k(x, x), on some rows."""
+    probes = problem.X[problem.some(SAMPLED_ROWS)]
+    left = problem.kernel.diag(probes) - np.square(features.transform(probes)).sum(axis=1)
+    return float(np.mean(left))
+
+
+def _landmarks_of_few(problem: Problem) -> _AtLandmarks | None:
+    """Return features that leave little, so that there are few steps; None if these leave much."""
+    features = _landmarks(problem, min(problem.most, FEATURES_OF_FEW))
+    return features if _left(problem, features) <= LITTLE * problem.shifts.min() else None
+
+
 def _enough(problem: Problem) -> _AtLandmarks:
     """Double the landmarks while they leave more than alpha and are not too costly."""
     count = min(FEATURES_ALONE, problem.most)
     affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
     most = max(count, min(problem.most, affordable))
-    probes = problem.X[problem.some(SAMPLED_ROWS)]
-    diagonal = problem.kernel.diag(probes)
     while True:
         features = _landmarks(problem, count)
-        left = float(np.mean(diagonal - np.square(features.transform(probes)).sum(axis=1)))
-        if left <= problem.shifts.min() or 2 * count > most:
+        if _left(problem, features) <= problem.shifts.min() or 2 * count > most:
             return features
         count *= 2
 
