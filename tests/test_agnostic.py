@@ -280,6 +280,16 @@ def test_sparse_rows(name, dtype, index, kind):
 
 
 @every_map
+@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
+def test_sparse_rows_with_a_strided_array(name, part):
+    features, X = given(name)
+    S = sparse.csr_array(X)
+    expected = features.transform(S)
+    setattr(S, part, np.repeat(getattr(S, part), 2)[::2])
+    np.testing.assert_array_equal(features.transform(S), expected)
+
+
+@every_map
 def test_other_sparse_formats(name):
     features, X = given(name)
     for kind in (sparse.csc_array, sparse.coo_array):
