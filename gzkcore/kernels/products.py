@@ -310,6 +310,26 @@ class KernelOperator(LinearOperator):
             return self
         return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic, tol=self.tol)
 
+    _transpose = _adjoint
+
+    def matvec(self, x: Any) -> Any:
+        """Return K x."""
+        _check_shape("x", np.shape(x), self.shape[1], vectors="a vector")
+        return super().matvec(x)
+
+    def matmat(self, X: Any) -> Any:
+        """Return K X."""
+        _check_shape("X", np.shape(X), self.shape[1])
+        return super().matmat(X)
+
+    def rmatvec(self, x: Any) -> Any:
+        """Return K^T x."""
+        return self._adjoint().matvec(x)
+
+    def rmatmat(self, X: Any) -> Any:
+        """Return K^T X."""
+        return self._adjoint().matmat(X)
+
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
         if V.dtype.kind not in "biufc":
             raise TypeError(f"V has dtype {V.dtype}; pass numbers")
@@ -473,12 +493,17 @@ def _sloped(term: Term, number: int, dim: int, dtype: Any) -> tuple[Term, Factor
     return Term(tuple(factors)), known
 
 
+def _check_shape(name: str, shape: tuple[int, ...], n_rows: int, vectors: str = "vectors") -> None:
+    one = vectors == "a vector" and shape[1:] not in ((), (1,))
+    if one or shape[:1] != (n_rows,) or len(shape) > 2:
+        raise ValueError(f"{name} has shape {shape}; pass {vectors} of {n_rows} numbers")
+
+
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
     if np.iscomplexobj(values):
         raise TypeError(f"{name} is complex; pass its real and its imaginary part")
     vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim not in (1, 2) or len(vectors) != n_rows:
-        raise ValueError(f"{name} has shape {vectors.shape}; pass vectors of {n_rows} numbers")
+    _check_shape(name, vectors.shape, n_rows)
     raise_not_finite(vectors, name, "leave those out")
     return vectors.reshape(n_rows, -1)
 

@@ -420,6 +420,22 @@ def test_it_is_a_linear_operator():
     np.testing.assert_array_equal(square.T @ W, square @ W)
 
 
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda K: K @ np.ones(8), r"x has shape \(8,\); pass a vector of 4 numbers"),
+    (lambda K: K @ np.ones((8, 2)), r"X has shape \(8, 2\); pass vectors of 4 numbers"),
+    (lambda K: K.matvec(np.ones((4, 2))), r"x has shape \(4, 2\); pass a vector of 4 numbers"),
+    (lambda K: K.rmatvec(np.ones(4)), r"x has shape \(4,\); pass a vector of 9 numbers"),
+    (lambda K: K.rmatmat(np.ones((4, 2))), r"X has shape \(4, 2\); pass vectors of 9 numbers"),
+    (lambda K: K.T @ np.ones(4), r"x has shape \(4,\); pass a vector of 9 numbers"),
+    (lambda K: K.H @ np.ones((4, 2)), r"X has shape \(4, 2\); pass vectors of 9 numbers"),
+    (lambda K: np.ones(4) @ K, r"x has shape \(4,\); pass a vector of 9 numbers"),
+], ids=["@", "@ matrix", "matvec", "rmatvec", "rmatmat", "T", "H", "left"])  # fmt: skip
+def test_a_vector_of_another_length_is_named(call, message):
+    X = gaussian(9, 3)
+    with pytest.raises(ValueError, match=message):
+        call(KernelOperator(Gaussian(0.5), X, X[:4]))
+
+
 def test_float32_rows_are_multiplied_in_float32():
     X = gaussian(300, 3)
     operators = [KernelOperator(Gaussian(0.5), X.astype(dtype)) for dtype in DTYPES]
@@ -436,8 +452,6 @@ def test_what_is_refused():
     bad[2, 1] = np.nan
     with pytest.raises(ValueError, match=r"X contains NaN. The first is in row 2, column 1"):
         KernelOperator(Gaussian(0.5), bad)
-    with pytest.raises(ValueError, match=r"[Dd]imension mismatch"):
-        KernelOperator(Gaussian(0.5), X) @ np.ones(8)
     with pytest.raises(ValueError, match="gamma='scale' is not a number yet"):
         KernelOperator(Gaussian(), X)
     with pytest.raises(ValueError, match="Y has 2 columns, but X has 3"):
