@@ -213,6 +213,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(left_out) == len(columns):
             # Nothing tells rows apart: one column of zeros makes them all alike.
             left_out[0].alone = True
+        texts = [column for column in left_out if column.reason == "names" and not column.doubts]
+        for told in together(remark for column in texts for remark in column.remarks()):
+            remedy = "name one as 'category' in columns= to keep it, or as 'drop' if that is right"
+            warn(Remark(told.kind, told.columns, told.sentence.rstrip("."), remedy))
         self.sources_ = _sources_of(columns)
         self.on_sphere_ = {type(column) for column in columns} - {LeftOut} == {Place}
         if named:

@@ -873,12 +873,12 @@ def test_dates_called_lat_and_lon_are_no_places():
 def test_columns_that_were_left_out_need_not_be_there():
     table = frame().assign(ref=[f"r{i}" for i in range(200)], one=1.0)
     for missing in ("impute", "raise"):
-        encoder = TableEncoder(missing=missing).fit(table)
+        encoder = TableEncoder(missing=missing, columns={"ref": "drop"}).fit(table)
         used = table.drop(columns=["ref", "one"])
         assert_array_equal(encoder.transform(used), encoder.transform(table))
     with pytest.raises(ValueError, match="X has no column 'size'"):
         encoder.transform(used.drop(columns="size"))
-    alone = TableEncoder().fit(table[["one", "ref"]])
+    alone = TableEncoder(columns={"ref": "drop"}).fit(table[["one", "ref"]])
     assert (alone.transform(used) == 0).all()
 
 
@@ -905,16 +905,20 @@ def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
 
 
 def test_names_are_left_out():
-    table = frame().assign(owner=[f"owner {i // 2 if i < 20 else i}" for i in range(200)])
-    encoder = TableEncoder().fit(table)
+    owners = [f"owner {i // 2 if i < 20 else i}" for i in range(200)]
+    table = frame().assign(owner=owners, street=[f"street {i}" for i in range(200)])
+    with pytest.warns(UserWarning, match="text: owner, street; name one as 'category'") as warned:
+        encoder = TableEncoder().fit(table)
+    assert len(warned) == 1
     assert not any("owner" in name for name in encoder.get_feature_names_out())
-    assert "left out because nearly every row has a different text: owner." in str(
+    assert "left out because nearly every row has a different text: owner, street." in str(
         encoder.remarks()
     )
     np.testing.assert_array_equal(
-        encoder.transform(table), TableEncoder().fit_transform(table.drop(columns="owner"))
+        encoder.transform(table),
+        TableEncoder().fit_transform(table.drop(columns=["owner", "street"])),
     )
-    few = table.assign(owner=[f"owner {i % 90}" for i in range(200)])
+    few = frame().assign(owner=[f"owner {i % 90}" for i in range(200)])
     assert "owner=owner 3" in TableEncoder().fit(few).get_feature_names_out()
 
 
@@ -999,6 +1003,8 @@ def test_where_all_columns_are_left_out_each_is_told():
         "Columns left out because they are constant: age, town."
     ]
     names = pd.DataFrame({"name": [f"n{i}" for i in range(100)]})
-    assert told(TableEncoder().fit(names)) == [
+    with pytest.warns(UserWarning, match="a different text: name; name one"):
+        encoder = TableEncoder().fit(names)
+    assert told(encoder) == [
         "Columns left out because nearly every row has a different text: name."
     ]
