@@ -60,6 +60,8 @@ def demo(
 
 def _predict(plot: Path, no_hatching: bool, as_json: bool) -> dict[str, Any]:
     """Predict and draw; print each result, if it is not for JSON, as soon as it is known."""
+    from gzkcore.tabular.report import DETAIL
+
     from .demo import Airports
 
     def show(*lines: str) -> None:
@@ -81,7 +83,7 @@ def _predict(plot: Path, no_hatching: bool, as_json: bool) -> dict[str, Any]:
     data.draw(plot, hatched=not no_hatching)
     report = data.model_.report_
     kernel = [f"Kernel: {each.what()}." for each in report.candidates if each.chosen]
-    chosen = [*kernel, *report.sentences]
+    chosen = [*kernel, *(str(each) for each in report.remarks if each.kind != DETAIL)]
     show(
         "",
         f"Map of what KernelRegressor learned: {plot}",

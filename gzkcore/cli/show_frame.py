@@ -13,6 +13,7 @@ from gzkcore.learn.held_out import FEW_TO_TEST, FOLDS
 from gzkcore.rows.files import ending
 from gzkcore.tabular.columns.place import DEGREES_AS_NUMBERS
 from gzkcore.tabular.deviations import GAPS
+from gzkcore.tabular.report import DETAIL
 
 from .arguments import words_of
 from .baselines import CONSTANTS
@@ -111,8 +112,9 @@ class FrameText(NamedTuple):
     notes: list[str]
 
 
-def text_of(result: dict[str, Any]) -> FrameText:
-    """Return what people are told of a fit."""
+def text_of(result: dict[str, Any], *, brief: bool = False) -> FrameText:
+    """Return what people are told of a fit; if brief without details, where errors are known."""
+    brief = brief and bool(result["methods"])
     labels = result["classes"] is not None
     written = _rate if labels else _alike(result["methods"])
     error, other = ("error_rate", "log_loss") if labels else ("rmse", "r2")
@@ -126,7 +128,8 @@ def text_of(result: dict[str, Any]) -> FrameText:
             if result["folds"]
             else _about_few(result["train_rows"], result["test_rows"])
         )
-    unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
+    unit = f" (errors in standard deviations of {result['target']})" * (not labels and not brief)
+    unit += "; --report PAGE.html tells more" * (brief and not result["page"])
     more = "; without --lat and --lon they are used too, but no map can be drawn"
     more *= result["places_alone"]
     unused = [*map(in_list, result["unused"])]
@@ -136,18 +139,18 @@ def text_of(result: dict[str, Any]) -> FrameText:
         [_row(method, [error, "interval", other], written) for method in result["methods"]],
         errors,
         _about_best(result),
-        [f"What was chosen{unit}:", *_about_choice(result)],
+        [f"What was chosen{unit}:", *_about_choice(result, brief=brief)],
         _about_columns(result, "{:#.3g}".format if labels else written),
         _about_sureness(result["sure"], result["test_rows"]),
         ([f"Left out: {some_of(unused, MOST_NAMED)}{more}"] if unused else []) + result["notes"],
     )
 
 
-def _about_choice(result: dict[str, Any]) -> list[str]:
-    """Return what the report says of the choice that is not said elsewhere."""
+def _about_choice(result: dict[str, Any], *, brief: bool = False) -> list[str]:
+    """Return what the report says of the choice that is not said elsewhere, if brief not all."""
     km, kinds = result["lengthscale_km"], {remark["kind"] for remark in result["remarks"]}
     elsewhere = ["time", "groups", *["error rate of the choice"] * bool(result["methods"])]
-    elsewhere += [DEGREES_AS_NUMBERS] * bool(km)
+    elsewhere += [DEGREES_AS_NUMBERS] * bool(km) + [DETAIL] * brief
     lines = [] if result["chosen"] is None else [f"Kernel: {result['chosen']}."]
     lines += [
         remark["sentence"] + REMEDIES.get(remark["kind"], "")
@@ -162,7 +165,7 @@ def _about_choice(result: dict[str, Any]) -> list[str]:
 
 def print_frame(result: dict[str, Any]) -> None:
     """Print a fit for people."""
-    text = text_of(result)
+    text = text_of(result, brief=True)
     print_lines(text.title)
     if text.methods:
         print_table("", text.header, text.methods)

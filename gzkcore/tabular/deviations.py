@@ -21,7 +21,7 @@ from gzkcore.learn.near_kernel_ridge import NearKernelRidge
 from gzkcore.solve.system import HELD_ROWS
 
 from .form import Choice
-from .report import Candidate
+from .report import DETAIL, Candidate
 from .trials import NewModel, Trials
 from .varying_noise import VaryingNoise, varying_noise
 
@@ -185,7 +185,8 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
             missed /= of_rows
             trials.report.say(
                 "The noise varies with the columns: standard deviations of rows are multiplied by "
-                f"{of_rows.min():.2f} to {of_rows.max():.2f}."
+                f"{of_rows.min():.2f} to {of_rows.max():.2f}.",
+                DETAIL,
             )
 
     def factors(some: NDArray[np.bool_]) -> Doubles:
@@ -199,7 +200,7 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     sizes = np.divide(np.abs(missed), std, out=np.zeros_like(missed), where=std > 0)
     tails = _about_tails(sizes[usable], weight[usable])
     within = np.average(sizes[usable] <= NORMAL_95 + 1e-6, axis=0, weights=weight[usable]).min()
-    trials.report.say(_about_widening(deviations.factors, within) + tails)
+    trials.report.say(_about_widening(deviations.factors, within) + tails, DETAIL)
     of_blocks = (trials.on(splits, trials.report) for splits in blocks)
     in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
     for sentence in [*filter(None, in_gaps)][-1:]:  # the last is the largest
@@ -207,7 +208,7 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     if edge is not None:
         held = trials.on([edge.split], trials.report)
         if sentence := _widen_outer(deviations, held, best, form.trial):
-            trials.report.say(sentence)
+            trials.report.say(sentence, DETAIL)
     if incomplete.any() and not gaps.all():
         enough = gaps.sum() >= FEWEST_INCOMPLETE
         if sentence := _widen_incomplete(deviations, factors(gaps) if enough else None):

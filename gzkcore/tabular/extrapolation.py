@@ -29,7 +29,7 @@ from gzkcore.learn.held_out import TrainTest, at_most
 from gzkcore.solve.trend import ROUNDING, Trend, means_and_triangle
 
 from .kernel_search import GUARD_ROWS, LITTLE
-from .report import Candidate
+from .report import DETAIL, Candidate
 from .table_encoder import Groups
 from .trials import ALPHAS, Trials
 
@@ -209,7 +209,8 @@ def _with_slopes(trials: Trials, best: Candidate, groups: Groups) -> list[Candid
     if trials.n_fitted < ROWS_PER_SLOPE * n_free:
         trials.report.say(
             f"A linear trend was not tried: {n_free - 1} slopes are too many for "
-            f"{trials.n_fitted:,} rows."
+            f"{trials.n_fitted:,} rows.",
+            DETAIL,
         )
         return []
     beside = replace(best, slopes=slopes)

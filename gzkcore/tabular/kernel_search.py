@@ -39,7 +39,7 @@ from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, Examples, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 
-from .report import Candidate, plain_name
+from .report import DETAIL, Candidate, plain_name
 from .table_encoder import Groups
 from .trials import ALPHAS, WORTH_A_STEP, Trials, alphas_about
 
@@ -120,7 +120,7 @@ def choose_kernel(
         lessons.add("Gaussian, nearly linear", _nearly_linear(trials))
     seconds = time.perf_counter() - began
     trials.report.say(
-        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)}."
+        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)}.", DETAIL
     )
     learns = kernel is None or (asks_targets(kernel) and hasattr(kernel, "with_lengths"))
     either, shorter = ((-1, 1), (-1,)) if learns else ((), ())

@@ -14,6 +14,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned_parts import IGNORED
 from gzkcore.kernels.product import Product
 
+DETAIL = "detail"  # the kind of remarks that the command leaves to its page, JSON and report_
 HEAD = "    error     alpha       time    rows   kernel"
 LEGEND = (
     "Error: root mean squared, of held-out rows, in standard deviations of y (of labels as +1 and "

@@ -72,7 +72,7 @@ from .form import (
 )
 from .kernel_search import MOST_LENGTHS, SETTLED, choose_kernel, coordinates, searched
 from .near_form import NearForms, NearTrial
-from .report import Candidate, Report
+from .report import DETAIL, Candidate, Report
 from .table_encoder import Groups, TableEncoder
 from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, rows_of_table, source_of
 from .table_rows import TableRows
@@ -323,7 +323,7 @@ class TableLearner(BaseEstimator):
         if edge is not None and (kernel is None or asks_targets(kernel)):
             at_random = best
             best, error = choose_by_edge(trials, at_random, groups, edge)
-            report.say(edge.sentence(error, best, at_random))
+            report.say(edge.sentence(error, best, at_random), "" if edge.latest else DETAIL)
             form = Form(best.alpha, form.seed, slopes=best.slopes)
         best.chosen = not any(candidate.chosen for candidate in report.candidates)
         if best.chosen and not (form.is_whole or form.near):
@@ -574,7 +574,7 @@ def _chosen(
             "about y."
         )
         return None
-    trials.report.say(_rate(trials, of, best, of_half, of_mean))
+    _tell_rate(trials, of, best, of_half, of_mean)
     return best
 
 
@@ -591,8 +591,10 @@ def warn_of_order(X: Any, **others: Any) -> None:
             )
 
 
-def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float) -> str:
-    """Return the error in words, and what more rows would bring at most, by what half brought.
+def _tell_rate(
+    trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
+) -> None:
+    """Report the error, and what more rows would bring at most, by what half brought.
 
     Errors fall less and less the nearer they are to that of the noise.
     """
@@ -603,14 +605,15 @@ def _rate(trials: Trials, of: str, best: Candidate, half: Candidate | None, of_m
         f"The error on the rows held out for the choice is {best.error:#.3g} standard deviations "
         f"of {of_labels}, and {of_mean:#.3g} for {MEANS[of]}."
     )
-    if half is None or half.error <= best.error:
-        return said
-    percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-    said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
-    if n < FEWEST_FOR_RATE:
-        return said
-    rate = f"lower the error by {min(percent, 99):.0f} % at most"
-    return f"{said} Twice as many rows would {rate if percent >= 1 else 'hardly lower the error'}."
+    known, n = half is not None and half.error > best.error, trials.n_fitted
+    if known:
+        said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
+    trials.report.say(said, DETAIL)
+    if known and n >= FEWEST_FOR_RATE:
+        percent = 100 * (1 - best.error / half.error)
+        rate = f"lower the error by {min(percent, 99):.0f} % at most"
+        rate = rate if percent >= 1 else "hardly lower the error"
+        trials.report.say(f"Twice as many rows would {rate}.")
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:

@@ -121,6 +121,9 @@ def test_numbers(capsys, mixed):
         " MB\nNext: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
     ):  # fmt: skip
         assert words in out, words
+    assert "What was chosen; --report PAGE.html tells more:" in out
+    detail = next(text for text in result["report"] if "lengthscales of all kernels" in text)
+    assert detail not in out
 
 
 @pytest.mark.slow

@@ -159,6 +159,13 @@ def test_the_remedy_for_gaps_is_an_option():
     assert told == ["Gaps. --test-gaps tests predictions there."]
 
 
+def test_details_are_left_to_the_page():
+    remarks = [{"kind": "detail", "sentence": "Factors."}, {"kind": "", "sentence": "Model."}]
+    result = {"lengthscale_km": None, "chosen": None, "methods": [], "remarks": remarks}
+    assert _about_choice(result) == ["Factors.", "Model."]
+    assert _about_choice(result, brief=True) == ["Model."]
+
+
 def test_no_lengthscale_is_longer_than_half_around_the_earth():
     assert told_km(20_000.4) == "20,000 km"
     assert told_km(44_160.0) == "longer than half around the Earth"
