@@ -250,7 +250,7 @@ class Box:
 
 # A kernel value in tiles times a vector, in single precision with AVX-512: a root and a power, or a
 # power alone, or a table; what each 16 of several vectors add; and the factors for double precision
-# and for other instruction sets. Of 8,192 rows in two and three columns.
+# and for other instruction sets. Of 8,192 rows in two and three columns, on an Intel processor.
 ROOT_VALUE, POWER_VALUE, TABLE_VALUE, PANEL, DOUBLED = 0.29, 0.18, 1.45, 0.5, 2.5
 SLOWER = {"v4": 1.0, "v3": 1.7}
 MOST_SLOW = 3.0
@@ -258,7 +258,7 @@ MOST_SLOW = 3.0
 PARTS = 0.35
 # Legendre functions cost this for each degree cubed.
 LEGENDRE = 0.4
-# A split and its transforms cost so much, and so much for each row; a fit has FIT products.
+# A split and its transforms cost so much, and so much a row (AMD EPYC); a fit has FIT products.
 SETUP, SETUP_ROW, FIT = 4e7, 1000, 10
 # From so many rows on, a product is expected to take time linear in the rows.
 EXPECTED_ROWS = 1 << 16
