@@ -27,7 +27,8 @@ from .output import (
 UNLIKE = 1e-6  # a larger relative difference from the size asked for of cells is reported
 PREDICTING, SOLVING = "predicting", "solving for standard deviations"
 # FEW rows are predicted first, more than those whose standard deviations are exact and slow. Then
-# MORE times as many at a time, up to MOST, while that takes less than QUICK seconds.
+# up to MORE times as many at a time, and MOST, as long as they are expected to take less than twice
+# QUICK seconds: each part is progress.
 FEW, MORE, MOST, QUICK = 128, 8, 1 << 19, 2.0
 MOST_NEW = 4  # more new columns are not named one by one
 OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # endings of files of text
@@ -268,8 +269,8 @@ class _Predictor:
             began = time.perf_counter()
             stop = start + size if start + size + FEW <= len(rows) else len(rows)
             parts.append(self._of_some(rows.take(slice(start, stop))))
-            if time.perf_counter() - began < QUICK:
-                size = min(size * MORE, MOST)
+            took = max(time.perf_counter() - began, QUICK / 1e3)
+            size = min(max(size, int(size * min(MORE, 2 * QUICK / took))), MOST)
             start = stop
             report(PREDICTING, before + (after - before) * start / max(1, len(rows)))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -1,6 +1,7 @@
 """Predictions on a grid, for a GIS."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.io import netcdf_file
 from gzkcore._util.model_io import load
 from gzkcore.cli import grid
 from gzkcore.cli import main as cli
+from gzkcore.cli.commands_predict import _Predictor
 from gzkcore.cli.grid import grid_of, window_asked
 from gzkcore.rows.frames import Frame
 
@@ -179,3 +181,24 @@ def test_windows_of_the_fit_are_whole_steps_across_the_date_line():
     assert window_asked(10, None, []) == (-90, 90, -180, 180)
     assert window_asked(10, None, [81.0, 89.0, 0.0, 5.0]) == (80, 90, 0, 10)
     assert window_asked(10, "0,10,0,20", [81.0, 89.0, 0.0, 5.0]) == (0, 10, 0, 20)
+
+
+def test_rows_are_predicted_in_parts_of_a_few_seconds_each(monkeypatch):
+    """Each part is told, also where standard deviations take minutes."""
+    seconds, moments, shares = [0.0], [], []
+
+    def predict(rows, **_):
+        seconds[0] += 1e-4 * len(rows) + 0.1
+        moments.append(seconds[0])
+        return np.zeros(len(rows)), np.ones(len(rows))
+
+    monkeypatch.setattr("gzkcore.cli.commands_predict.time.perf_counter", lambda: seconds[0])
+    fitted = SimpleNamespace(predict=predict, _hear_of_solves=lambda *_: None)
+    predictor = _Predictor(fitted, None, "y", True, False, False, False)
+    mean, std = predictor(
+        Frame({"x": np.zeros(300_000)}), lambda _, share: shares.append(share), 0.0, 1.0
+    )
+    assert len(mean) == len(std) == 300_000
+    assert np.diff(moments).max() < 5
+    assert len(moments) < 15
+    assert shares[1:] == sorted(shares[1:])
