@@ -388,8 +388,8 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
     )  # fmt: skip
     if rows is not X:
         check_sparse(rows)
-    if sparse.issparse(rows):
-        parts = rows.data, rows.indices, rows.indptr
+    if not isinstance(rows, np.ndarray):
+        parts: list[Any] = [rows.data, rows.indices, rows.indptr]
         rows = rows if all(packed(part) is part for part in parts) else rows.copy()
     return rows
 

@@ -605,12 +605,12 @@ def _tell_rate(
         f"The error on the rows held out for the choice is {best.error:#.3g} standard deviations "
         f"of {of_labels}, and {of_mean:#.3g} for {MEANS[of]}."
     )
-    known, n = half is not None and half.error > best.error, trials.n_fitted
-    if known:
-        said += f" It was {half.error:#.3g} after learning from half of the other {n:,} rows."
+    n, before = trials.n_fitted, 0.0 if half is None else half.error
+    if before > best.error:
+        said += f" It was {before:#.3g} after learning from half of the other {n:,} rows."
     trials.report.say(said, DETAIL)
-    if known and n >= FEWEST_FOR_RATE:
-        percent = 100 * (1 - best.error / half.error)
+    if before > best.error and n >= FEWEST_FOR_RATE:
+        percent = 100 * (1 - best.error / before)
         rate = f"lower the error by {min(percent, 99):.0f} % at most"
         rate = rate if percent >= 1 else "hardly lower the error"
         trials.report.say(f"Twice as many rows would {rate}.")
