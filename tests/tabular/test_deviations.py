@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gzkcore import KernelRegressor, reference
+from gzkcore import KernelRegressor, Matern, reference
 from gzkcore.tabular import deviations
 from gzkcore.tabular.deviations import (
     MOST_WIDENING,
@@ -196,3 +196,17 @@ def test_a_larger_scale_of_the_final_model_is_not_beyond_the_usual():
     spread = Spread(np.ones((1, 1)), np.zeros((1, 1)), np.array([3.0]))
     assert calibrated.usual_of(spread) == 1.5
     assert calibrated.usual_of(spread._replace(farthest=np.array([1.0]))) == 1.0
+
+
+def test_what_centres_cannot_follow_does_not_make_deviations_many_times_too_large():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2400, 2))
+    y = np.linalg.cholesky(Matern(0.5, 0.3)(X) + 1e-9 * np.eye(2400)) @ rng.standard_normal(2400)
+    learner = KernelRegressor(
+        kernel=Matern(0.5, 0.3), form="centers", n_components=150, random_state=0
+    )
+    mean, std = learner.fit(X[:2000], y[:2000]).predict(X[2000:], return_std=True)
+    errors = mean - y[2000:]
+    assert learner.alpha_ < 1e-3  # the whole kernel follows
+    assert np.mean(np.abs(errors) < 1.96 * std) > 0.9
+    assert 0.5 < np.median(std) / np.sqrt(np.mean(errors**2)) < 2.0  # it was 15
