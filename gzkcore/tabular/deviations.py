@@ -25,6 +25,7 @@ from .report import DETAIL, Candidate
 from .trials import NewModel, Trials
 from .varying_noise import VaryingNoise, varying_noise
 
+CALIBRATED = 0.95  # This share of held-out rows is within 1.96 deviations, if that can be.
 NORMAL_95 = 1.959964  # 95 % of a normal distribution is within so many standard deviations.
 LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # Factors of standard deviations are between these.
 MOST_OF_INCOMPLETE = 100.0  # Factors of rows with a missing number are no larger.
@@ -204,7 +205,9 @@ def calibrated(choice: Choice, groups: Integers | None) -> Deviations:
     sizes = np.divide(np.abs(missed), std, out=np.zeros_like(missed), where=std > 0)
     tails = _about_tails(sizes[usable], weight[usable])
     within = np.average(sizes[usable] <= NORMAL_95 + 1e-6, axis=0, weights=weight[usable]).min()
-    trials.report.say(_about_widening(deviations.factors, within) + tails, DETAIL)
+    # That fewer than 95 % are within is no detail.
+    kind = DETAIL if within >= CALIBRATED else ""
+    trials.report.say(_about_widening(deviations.factors, within) + tails, kind)
     of_blocks = (trials.on(splits, trials.report) for splits in blocks)
     in_gaps = [_widen_outer(deviations, held, best, form.trial, IN_GAPS) for held in of_blocks]
     for sentence in [*filter(None, in_gaps)][-1:]:  # the last is the largest
@@ -292,8 +295,8 @@ def _about_widening(factors: Doubles, within: float) -> str:
     for_each = "" if len(factors) == 1 else ", one factor for each target"
     return (
         f"The model's standard deviations {wrong}, so they are multiplied by {numbers}{for_each}. "
-        f"Now {100 * min(within, 0.95):.0f} % {those} are within 1.96 standard deviations of their "
-        "predictions."
+        f"Now {100 * min(within, CALIBRATED):.0f} % {those} are within 1.96 standard deviations of "
+        "their predictions."
     )
 
 
@@ -363,7 +366,7 @@ def outer_widening(
     return high
 
 
-def _quantile(values: Doubles, weights: Doubles, share: float = 0.95) -> Doubles:
+def _quantile(values: Doubles, weights: Doubles, share: float = CALIBRATED) -> Doubles:
     """Return what such a share, by weight, of the values are at most, of each column."""
     order = np.argsort(values, axis=0)
     sums = np.cumsum(weights[order], axis=0)

@@ -18,6 +18,7 @@ from gzkcore.tabular.deviations import (
     outer_widening,
     widening,
 )
+from gzkcore.tabular.report import DETAIL
 from gzkcore.tabular.varying_noise import _gains, step_of
 
 
@@ -99,11 +100,13 @@ def test_the_report_does_not_promise_95_percent_where_factors_are_as_large_as_ma
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 3, 300)
     y = np.sin(3 * x) + 0.3 * rng.standard_normal(300)
-    (told,) = (
-        text
-        for text in KernelRegressor(random_state=0).fit(x[:, None], y).report_.sentences
-        if "multiplied by 0.40" in text
+    (remark,) = (
+        remark
+        for remark in KernelRegressor(random_state=0).fit(x[:, None], y).report_.remarks
+        if "multiplied by 0.40" in remark.sentence
     )
+    told = remark.sentence
+    assert remark.kind != DETAIL  # the command prints it
     assert 45 < float(told.split("Now ")[1].split(" %")[0]) < 65  # .57 of normal ones
 
 
