@@ -190,7 +190,7 @@ class ConditionalCriterion(Criterion):
         """Return N and its gradient."""
         self.evaluations += 1
         noise, g, y = math.exp(theta[-1]), self.n_given, self.targets
-        M = self.part.matrix(theta[:-1], np.float64)
+        M: Any = self.part.matrix(theta[:-1], np.float64)
         np.einsum("bii->bi", M)[...] += noise * self.spread
         try:
             inverse = inverse_factors(M)

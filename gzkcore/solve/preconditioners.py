@@ -627,9 +627,7 @@ def _make(preconditioner: Any, problem: Problem) -> Preconditioner:
             problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
-        features = _landmarks_of_few(problem) if n <= FEW_ROWS else None
-        if features is None:
-            features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
+        features = _for_neighbours(problem)
     else:
         features = _enough(problem)
     if pairs is not None:
@@ -746,10 +744,13 @@ def _left(problem: Problem, features: _AtLandmarks) -> float:
     return float(np.mean(left))
 
 
-def _landmarks_of_few(problem: Problem) -> _AtLandmarks | None:
-    """Return features that leave little, so that there are few steps; None if these leave much."""
-    features = _landmarks(problem, min(problem.most, FEATURES_OF_FEW))
-    return features if _left(problem, features) <= LITTLE * problem.shifts.min() else None
+def _for_neighbours(problem: Problem) -> _AtLandmarks:
+    """Choose landmarks beside neighbours: fewer than a trial asks for where these leave little."""
+    if problem.n_rows <= FEW_ROWS:
+        features = _landmarks(problem, min(problem.most, FEATURES_OF_FEW))
+        if _left(problem, features) <= LITTLE * problem.shifts.min():
+            return features
+    return _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
 
 
 def _enough(problem: Problem) -> _AtLandmarks:
