@@ -72,11 +72,11 @@ class Spread(NamedTuple):
         alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
         variances = np.square(deviations).reshape(-1, len(noise))
         share = left_unknown(variances, noise, alpha)
+        farthest = noise * (1.0 + 1.0 / alpha)
         if getattr(model, "centers", None):
             # What centres can't follow is no noise: with small alphas the variance is many times
             # too large (elevation, alpha 1e-7: deviations of 30, errors of .2).
-            variances = np.minimum(variances, 1.0)
-        farthest = noise * (1.0 + 1.0 / alpha)
+            variances, farthest = np.minimum(variances, 1.0), np.minimum(farthest, 1.0)
         if isinstance(model, NearKernelRidge):
             return cls(variances, share**UNKNOWN_TO_NEAR, farthest)
         if hasattr(model, "trend_coef_"):
