@@ -52,7 +52,7 @@ from gzkcore.rows.coded import temporary_file
 from gzkcore.rows.frames import as_frame
 from gzkcore.rows.sources import is_source
 from gzkcore.rows.values import Values, about_sentinel, sentinel_of
-from gzkcore.solve.cost import Room
+from gzkcore.solve.cost import Room, TooLittleMemoryError
 from gzkcore.solve.solve import Listener, SolveProgress
 
 from .columns.left_out import LeftOut
@@ -387,15 +387,22 @@ class TableLearner(BaseEstimator):
                 nearest, of_half = near.best(), error_of_half(trials, best)
                 expected = expected_error(best, of_half, table.n_all)
             # What the whole kernel costs takes long to be found: only where it may be better.
-            if nearest is None or nearest.error >= expected:
-                form, why = (
-                    best_form(room, trials, best, seconds)
-                    if self.form == AUTO
-                    else asked_form(self.form, self.n_components, room, trials, best)
-                )
-                chosen = NearTrial(best.kernel, form, best, best.error)
-                if nearest is not None and (count := form.features or form.centers):
-                    expected, times = expected_error(best, of_half, count), HARDLY_WORSE
+            if nearest is None or not nearest.error < expected:
+                try:
+                    form, why = (
+                        best_form(room, trials, best, seconds)
+                        if self.form == AUTO
+                        else asked_form(self.form, self.n_components, room, trials, best)
+                    )
+                except TooLittleMemoryError:
+                    if nearest is None:
+                        raise
+                    chosen = nearest
+                    why = f"{nearest.sentence()}, since there is room for no other form."
+                else:
+                    chosen = NearTrial(best.kernel, form, best, best.error)
+                    if nearest is not None and (count := form.features or form.centers):
+                        expected, times = expected_error(best, of_half, count), HARDLY_WORSE
             if nearest is not None and nearest.error < times * expected:
                 chosen = nearest
                 why = (

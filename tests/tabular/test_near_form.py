@@ -1,5 +1,6 @@
 """Models of near rows on tables: what is chosen, and that all that learners do works with them."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,9 +13,10 @@ from gzkcore.kernels.base import asks_targets
 from gzkcore.kernels.product import Product, column_scales
 from gzkcore.kernels.shift_invariant import Gaussian, Matern
 from gzkcore.rows.coded import CodedRows
-from gzkcore.tabular import near_form
+from gzkcore.solve.cost import TooLittleMemoryError
+from gzkcore.tabular import near_form, table_learner
 from gzkcore.tabular.form import Form
-from gzkcore.tabular.near_form import NearForms
+from gzkcore.tabular.near_form import NearForms, NearTrial
 from gzkcore.tabular.report import Candidate, Report
 from gzkcore.tabular.table_rows import TableRows
 from gzkcore.tabular.trials import Trials
@@ -225,3 +227,43 @@ def test_near_rows_need_room():
     X, y = waves(300)
     with pytest.raises(ValueError, match="max_memory"):
         KernelRegressor(form="near", max_memory=1000, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(("error", "form", "asked", "near"), [
+    (0.9, Form(0.1, 0), 0, True),  # better than the whole kernel is expected to be
+    (0.98, Form(0.1, 0), 1, False),
+    (0.98, Form(0.1, 0, centers=100), 1, True),  # hardly worse than these
+    (1.1, Form(0.1, 0, centers=100), 1, False),
+    (math.nan, Form(0.1, 0), 1, False),
+    (0.98, None, 1, True),  # no other form has room
+], ids=["better", "worse", "centres", "worse than centres", "NaN", "no room"])  # fmt: skip
+def test_the_whole_kernel_is_looked_into_where_near_rows_are_not_better(
+    monkeypatch, error, form, asked, near
+):
+    """Half of the rows have the error 1.05; the error expected is .96 of all rows, 1 of centres."""
+    calls = []
+
+    def trial(*_):
+        candidate = Candidate("near", Gaussian(1.0), 0.1, error, n_rows=200)
+        return NearTrial(Gaussian(1.0), Form(0.1, 0, near=5), candidate, error)
+
+    def best_form(*_):
+        calls.append(1)
+        if form is None:
+            raise TooLittleMemoryError("a limit", "what it takes")
+        return form, "asked"
+
+    monkeypatch.setattr(NearForms, "may_be_better", lambda _: True)
+    monkeypatch.setattr(NearForms, "best", trial)
+    monkeypatch.setattr(table_learner, "best_form", best_form)
+    monkeypatch.setattr(table_learner, "error_of_half", lambda *_: 1.05)
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(400, 2)), rng.standard_normal(400)
+    best = Candidate("whole", Gaussian(1.0), 0.1, 1.0, n_rows=200)
+    table, report = TableRows(X, y[:, None], None, None, None), Report()
+    trials = Trials(X, table.Y, None, [(np.arange(200), np.arange(200, 400))], report, 0)
+    learner = KernelRegressor()
+    chosen = learner._form(table, trials, best, 1.0, None, None)[0]
+    assert (chosen.near == 5) is near
+    assert len(calls) == asked
+    assert report.sentences[-1].startswith("Model: the 5 nearest" if near else "Model: asked")
