@@ -569,3 +569,19 @@ def test_a_part_has_the_preconditioner_of_all(dim, kind):
     K = kernel(X) + 0.01 * np.eye(400)
     values = eigvals(K @ made.solve(np.eye(400), np.zeros(400, int))).real
     assert 0 < values.min() < values.max() < 20 * values.min()
+
+
+@pytest.mark.parametrize(("alpha", "few_rows", "tried"), [
+    (1e-1, 2100, 0), (1e-6, 2100, 1), (1e-1, 2099, 1)
+], ids=["little left", "much left", "many rows"])  # fmt: skip
+def test_features_beside_neighbours_are_tried_unless_few_leave_little(
+    monkeypatch, alpha, few_rows, tried
+):
+    calls = []
+    monkeypatch.setattr(preconditioners, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(preconditioners, "FEATURES_OF_FEW", 64)
+    monkeypatch.setattr(preconditioners, "_as_costly_as_steps", lambda _: calls.append(1) or 32)
+    X = np.random.default_rng(0).standard_normal((2100, 6))
+    made = preconditioner_for("auto", Matern(1.5, 8.0), X, [alpha], random_state=0)
+    assert len(calls) == tried
+    assert made.n_components == (32 if tried else 64)
