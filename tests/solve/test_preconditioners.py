@@ -585,3 +585,16 @@ def test_features_beside_neighbours_are_tried_unless_few_leave_little(
     made = preconditioner_for("auto", Matern(1.5, 8.0), X, [alpha], random_state=0)
     assert len(calls) == tried
     assert made.n_components == (32 if tried else 64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_of_which_less_than_its_noise_is_left_tells_nothing(dtype):
+    """Features that exceed the kernel by half the noise leave half of it."""
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    neighbours = Neighbours.of(X, 6, generator(0))
+    Z = np.zeros((40, 16), dtype)
+    Z[:, 0] = np.sqrt(1.05)
+    pairs = Pairs.of(Gaussian(1.0), X, dtype)
+    values = SparseFactor(neighbours, pairs, Z, np.full((1, 40), 0.1)).values[0]
+    np.testing.assert_array_equal(values[:, :-1], 0.0)
+    np.testing.assert_allclose(values[:, -1], 0.1**-0.5, rtol=1e-6)
