@@ -10,8 +10,8 @@
 
 #include "products.h"
 
-#define GZK_TALL 4 /* rows of S that are in registers together, with as many columns or vectors: */
-#define GZK_WIDE (GZK_CHAINS / 2)
+#define GZK_TALL 4 /* so many rows of S are in registers together, */
+#define GZK_WIDE (GZK_CHAINS / 2) /* in so many columns, or vectors of columns */
 
 #define OPS "neighbours_ops.h"
 #include "element_types.h"

@@ -93,7 +93,7 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
 }
 
 /* Subtract from `tall` rows of S from row j on, in `wide` vectors from column l on, what the rows of U
- * from `first` to `last` tell. */
+ * from `first` to before `last` tell. */
 GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdiff_t width, ptrdiff_t first,
                                         ptrdiff_t last, const int tall, const int wide)
 {
@@ -114,7 +114,7 @@ GZK_INLINE void NAME(gzk_subtract_rows)(REAL *S, ptrdiff_t j, ptrdiff_t l, ptrdi
         *(MEM *)(own + v / wide * width + v % wide * LANES) = sums[v];
 }
 
-/* The same in all columns from the first of these rows on. */
+/* gzk_subtract_rows in all columns from row j's own on. */
 GZK_INLINE void NAME(gzk_subtract_above)(REAL *S, ptrdiff_t j, ptrdiff_t width, ptrdiff_t first,
                                          ptrdiff_t last, const int tall)
 {
@@ -142,6 +142,7 @@ static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t
             REAL scale = 1 / (REAL)sqrt((double)(told ? row[j] : noise[j]));
             const ptrdiff_t start = j / LANES * LANES;
             for (ptrdiff_t l = start; l < width; l += LANES) *(MEM *)(row + l) *= told ? scale : 0;
+            /* What follows sums whole vectors: here may be inf, which no 0 makes finite. */
             memset(row + start, 0, (j - start) * sizeof(REAL));
             row[j] = scale;
         }

@@ -228,8 +228,8 @@ PRODUCTS = 2
 # with 2,816 (104, 70, 56 s of processor time), at 13,500 of pol 20 with 512, 14 with 1,024, 10 with
 # 2,048 (4.4, 4.8, 8.2 s).
 ROWS_OF_TRIED, LEAST_TRIED, MOST_TRIED_STEPS, TRIED_TOL, STEPS_OF_ALL = 10, 1500, 100, 1e-2, 6
-# Up to so many rows the trial takes longer than the steps that it saves if so many features leave
-# at most this times alpha. On elevators, diamonds and adult there were 1 to 16 steps.
+# Up to FEW_ROWS rows, steps are not tried if FEATURES_OF_FEW features leave at most LITTLE alpha: a
+# trial takes longer than it saves. On elevators, diamonds and adult there were 1 to 16 steps.
 FEW_ROWS, FEATURES_OF_FEW, LITTLE = 1 << 13, 384, 3.0
 # A matrix of this condition number has the diagonal as preconditioner: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0

@@ -93,8 +93,8 @@ class Edge:
             return sentence
         trend = " and a linear trend" if chosen.slopes is not None else ""
         return (
-            f"{sentence} Rows held out at random hardly tell some models apart; by the rows beyond "
-            f"alpha={chosen.alpha:.2g}{trend} is chosen among these."
+            f"{sentence} Rows held out at random hardly tell some models apart; the rows beyond "
+            f"chose the one with alpha={chosen.alpha:.2g}{trend}."
         )
 
 

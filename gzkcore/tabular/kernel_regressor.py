@@ -61,8 +61,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         allow it, `fit` raises a ValueError.
     n_components : int, optional
         >= 1, the number of centres, features or near rows; other forms ignore it. None: a quarter
-        of the rows as centres, up to 20,000; 4,096 features; 50 to 300 near rows. Fewer centres or
-        features where memory is short.
+        of the rows as centres, from 4,096 to 20,000; 4,096 features; 50 to 300 near rows. Fewer
+        centres or features where memory is short.
     kernel : str or Kernel, default="auto"
         "auto": the best of several Matern kernels and the Laplacian. "gaussian" (or "rbf"),
         "matern", "laplacian", "exponential" or "rational_quadratic": only this one, with learned

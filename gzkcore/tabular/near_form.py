@@ -59,6 +59,13 @@ class NearTrial(NamedTuple):
         rest = ", of what a smooth part leaves" if self.form.smooth is not None else ""
         return f"the {self.form.near:,} nearest rows of each new one{beside}{rest}"
 
+    def compared(self, expected: float) -> str:
+        """Return why it was chosen, given the error that is expected of the whole kernel."""
+        return (
+            f"{self.sentence()}. Their error is {self.error:#.3g}; that of the whole kernel is "
+            f"expected to be {expected:#.3g}."
+        )
+
 
 class NearForms:
     """The search for the form of near rows of a table.

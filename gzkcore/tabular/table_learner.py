@@ -371,47 +371,29 @@ class TableLearner(BaseEstimator):
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
         at_random, folder = table.at_random(self.cv), self.temp_folder
-        near = NearForms(table, trials, best, groups, kernel, at_random, folder)
+        near: Any = NearForms(table, trials, best, groups, kernel, at_random, folder)
         mapped = table.in_passes and (folder is not None or not table.may_be_gathered)
         if self.form == NEAR:
             if not room.near(mapped=mapped):
                 raise room.too_little()
             chosen: Any = near.best(self.n_components)
             why = (
-                f"{chosen.sentence()}, as asked for. Their error is {chosen.error:#.3g}; that "
-                "above is of the whole kernel."
+                f"{chosen.sentence()}, as asked for. Their error is {chosen.error:#.3g}; that of "
+                f"the whole kernel is {best.error:#.3g}."
             )
+        elif self.form == AUTO:
+            if not (near.may_be_better() and room.near(mapped=mapped)):
+                near = None
+            chosen, why = _auto_form(near, room, trials, best, seconds)
         else:
-            nearest, expected, times = None, -math.inf, 1.0
-            if self.form == AUTO and near.may_be_better() and room.near(mapped=mapped):
-                nearest, of_half = near.best(), error_of_half(trials, best)
-                expected = expected_error(best, of_half, table.n_all)
-            # What the whole kernel costs takes long to be found: only where it may be better.
-            if nearest is None or not nearest.error < expected:
-                try:
-                    form, why = (
-                        best_form(room, trials, best, seconds)
-                        if self.form == AUTO
-                        else asked_form(self.form, self.n_components, room, trials, best)
-                    )
-                except TooLittleMemoryError:
-                    if nearest is None:
-                        raise
-                    chosen = nearest
-                    why = f"{nearest.sentence()}, since there is room for no other form."
-                else:
-                    chosen = NearTrial(best.kernel, form, best, best.error)
-                    if nearest is not None and (count := form.features or form.centers):
-                        expected, times = expected_error(best, of_half, count), HARDLY_WORSE
-            if nearest is not None and nearest.error < times * expected:
-                chosen = nearest
-                why = (
-                    f"{nearest.sentence()}. Their error is {nearest.error:#.3g}; that of "
-                    f"the whole kernel is expected to be {expected:#.3g}."
-                )
+            form, why = asked_form(self.form, self.n_components, room, trials, best)
+            chosen = NearTrial(best.kernel, form, best, best.error)
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
+        if chosen.form.near is not None:
+            for tried in trials.report.candidates:  # features may have won before
+                tried.chosen = False
         self._before_fit(chosen.form, trials, chosen.candidate, table.n_all)
         if chosen.form.near is None:
             return chosen.form, chosen.candidate, trials
@@ -598,6 +580,32 @@ def warn_of_order(X: Any, **others: Any) -> None:
             )
 
 
+def _auto_form(
+    near: NearForms | None, room: Room, trials: Trials, best: Candidate, seconds: float
+) -> tuple[NearTrial, str]:
+    """Return the best model within the seconds and the room, and why; near rows if they are tried.
+
+    What the whole kernel costs takes long to be found: only where it may be better.
+    """
+    nearest, of_half = None, math.inf
+    if near is not None:
+        nearest, of_half = near.best(), error_of_half(trials, best)
+        expected = expected_error(best, of_half, room.n_rows)
+        if nearest.error < expected:
+            return nearest, nearest.compared(expected)
+    try:
+        form, why = best_form(room, trials, best, seconds)
+    except TooLittleMemoryError:
+        if nearest is None:
+            raise
+        return nearest, f"{nearest.sentence()}, since there is room for no other form."
+    if nearest is not None and (count := form.features or form.centers):
+        expected = expected_error(best, of_half, count)
+        if nearest.error < HARDLY_WORSE * expected:
+            return nearest, nearest.compared(expected)
+    return NearTrial(best.kernel, form, best, best.error), why
+
+
 def _tell_rate(
     trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
 ) -> None:
@@ -612,12 +620,12 @@ def _tell_rate(
         f"The error on the rows held out for the choice is {best.error:#.3g} standard deviations "
         f"of {of_labels}, and {of_mean:#.3g} for {MEANS[of]}."
     )
-    n, before = trials.n_fitted, 0.0 if half is None else half.error
-    if before > best.error:
-        said += f" It was {before:#.3g} after learning from half of the other {n:,} rows."
+    n, of_half = trials.n_fitted, 0.0 if half is None else half.error
+    if of_half > best.error:
+        said += f" It was {of_half:#.3g} after learning from half of the other {n:,} rows."
     trials.report.say(said, DETAIL)
-    if before > best.error and n >= FEWEST_FOR_RATE:
-        percent = 100 * (1 - best.error / before)
+    if of_half > best.error and n >= FEWEST_FOR_RATE:
+        percent = 100 * (1 - best.error / of_half)
         rate = f"lower the error by {min(percent, 99):.0f} % at most"
         rate = rate if percent >= 1 else "hardly lower the error"
         trials.report.say(f"Twice as many rows would {rate}.")
