@@ -254,8 +254,9 @@ def _rows_of(result: dict[str, Any]) -> str:
 def _what_columns_mean(result: dict[str, Any]) -> str:
     rows = "of all rows, held out in turn" if result["folds"] else "on held-out rows"
     if result["classes"] is not None:
-        return f"wrong: error rate {rows}; log loss: 0 is perfect"
-    return f"error: root mean squared, {rows}; R²: 1 is perfect, 0 is as good as their mean"
+        return f"wrong: error rate {rows}, and its own 95 % interval; log loss: 0 is perfect"
+    error = f"error: root mean squared, {rows}, and its own 95 % interval"
+    return f"{error}; R²: 1 is perfect, 0 is as good as their mean"
 
 
 def _about_rarer(result: dict[str, Any]) -> list[str]:
