@@ -26,9 +26,9 @@ from .output import (
 
 UNLIKE = 1e-6  # a larger relative difference from the size asked for of cells is reported
 PREDICTING, SOLVING = "predicting", "solving for standard deviations"
-# FEW rows are predicted first, more than those whose standard deviations are exact and slow. Then
-# up to MORE times as many at a time, and MOST, as long as they are expected to take less than twice
-# QUICK seconds: each part is progress.
+# FEW rows are predicted first, more than those whose standard deviations are exact and slow. The
+# next part is larger, MORE times at most and up to MOST rows, as long as it is expected to take
+# less than twice QUICK seconds: each part is progress.
 FEW, MORE, MOST, QUICK = 128, 8, 1 << 19, 2.0
 MOST_NEW = 4  # more new columns are not named one by one
 OF_TEXT = (".csv", ".tsv", ".txt", ".dat")  # endings of files of text
@@ -269,7 +269,7 @@ class _Predictor:
             began = time.perf_counter()
             stop = start + size if start + size + FEW <= len(rows) else len(rows)
             parts.append(self._of_some(rows.take(slice(start, stop))))
-            took = max(time.perf_counter() - began, QUICK / 1e3)
+            took = max(time.perf_counter() - began, 1e-9)
             size = min(max(size, int(size * min(MORE, 2 * QUICK / took))), MOST)
             start = stop
             report(PREDICTING, before + (after - before) * start / max(1, len(rows)))

@@ -214,7 +214,8 @@ def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
         (0.0, 255, [255]),  # so few as 127 are no batch of their own
         (0.0, 256, [128, 128]),
         (0.0, 20_000, [128, 1024, 8192, 10_656]),
-        (3.0, 500, [128, 128, 244]),
+        (3.0, 500, [128, 170, 202]),  # 170 are expected to take four seconds
+        (5.0, 500, [128, 128, 244]),
     ],
 )
 def test_rows_are_predicted_once_and_more_at_a_time(monkeypatch, seconds, n_rows, sizes):
