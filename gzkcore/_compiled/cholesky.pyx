@@ -189,7 +189,7 @@ def invert_factors(
     double[:, :, ::1] A,               # IN OUT (n_matrices, n, n), lower triangles: become L^-1
     int num_threads,
 ):
-    """Factor small matrices, a thread each, and invert the factors; say whether all are positive."""
+    """Factor small matrices and invert the factors, a thread each; say if all are positive."""
     cdef Py_ssize_t n_matrices = A.shape[0], n = A.shape[1], i
     cdef int failed = 0
     for i in prange(n_matrices if n else 0, nogil=True, num_threads=num_threads):
