@@ -2,9 +2,9 @@
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtri
 
-from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_factors, inverse_of, solve_factored
 from gzkcore._util.threads import limit_blas
 
 from .common import data_generator, interleave, ratio
@@ -61,3 +61,19 @@ class Inverse(_BesideLapack):
 
     def theirs(self):
         return dpotri(*self.factor)
+
+
+class InverseFactors(_BesideLapack):
+    """The inverse factors of 300 small matrices, which LAPACK takes one after the other."""
+
+    params = ([60],)
+
+    def setup(self, rows):
+        super().setup(rows)
+        self.blocks = np.tile(self.matrix, (300, 1, 1))
+
+    def ours(self):
+        return inverse_factors(self.blocks.copy())
+
+    def theirs(self):
+        return [dtrtri(factor.T) for factor in np.linalg.cholesky(self.blocks)]
